@@ -3,7 +3,7 @@ use crate::auto_solver::{Candidates, Open, is_refusal};
 use crate::factor::{factor_of, rounded, rounds, times};
 use crate::order::Order;
 use crate::prepared::{Parts, Prepared, sentences};
-use crate::remembered_method::{Memory, REMEMBERED};
+use crate::remembered_method::{self, Memory, REMEMBERED};
 use crate::settings::{MethodChoice, PreconditionerChoice, combined};
 use crate::stages::Stages;
 use crate::{
@@ -12,7 +12,8 @@ use crate::{
 use lacuna_engine::{Backend, Error, Format, LinOp, Matrix, Result, Scalar, check_process};
 use lacuna_formats::{Csr, Pair, Stencil, Structure, choose_format, convert};
 use lacuna_solvers::{
-    Amg, Multigrid, PRECONDITIONERS, Placed, Preconditioner, Solver, method, name_of, preconditioner,
+    Amg, Method, Multigrid, Options, PRECONDITIONERS, Placed, Preconditioner, Solver, method, name_of,
+    preconditioner,
 };
 use std::any::Any;
 use std::cell::OnceCell;
@@ -20,6 +21,9 @@ use std::sync::Arc;
 
 /// Why `stencil` is chosen beside `multigrid`.
 const FOR_MULTIGRID: &str = "multigrid needs a stencil, of which nothing is stored";
+
+/// Why what the caller named is chosen.
+const ASKED_FOR: &str = "asked for";
 
 /// A preconditioner that was asked for or chosen; no implementation for the identity.
 type Kind<T> = Option<Box<dyn Preconditioner<T>>>;
@@ -38,81 +42,34 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
 /// A system that is solved in one precision. What is on the device stays there if it fails.
 fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Result<Prepared<T>> {
     let mut stages = Stages::start();
-    let (rows, cols) = (system.a.rows(), system.a.cols());
-    if let Some(x0) = &system.x0 {
-        Error::check_length("solve", "x0", cols, x0.len())?;
-    }
-    if rows != cols && system.reorder != "none" {
-        let expected = "a square matrix for an order of its rows and columns".into();
-        return Err(Error::Shape { operation: "solve".into(), expected, got: (rows, cols) });
-    }
+    check_shapes(&system)?;
     let (asked_method, asked_preconditioner) = combined(system.method, system.preconditioner)?;
     let given = match system.format.as_deref() {
         Some(name) if rounds(name) => rounded(&system.a)?,
         _ => system.a,
     };
-    let (mut order, arranged) = Order::new(given.clone(), &system.reorder)?;
-    let mut facts = Facts::of(arranged);
     let automatic = matches!(asked_method, MethodChoice::Auto | MethodChoice::Tune);
-    if automatic
-        && !order.changes()
-        && let Some((moved, arranged)) = Order::against_zeros(&facts.a, facts.get())?
-    {
-        (order, facts) = (moved, Facts::of(arranged));
-    }
+    let (order, mut facts) = ordered(&given, &system.reorder, automatic)?;
     let on_host = dev.device().memory.is_none();
     let chooses_preconditioner = matches!(asked_preconditioner, PreconditionerChoice::Auto);
     let memory = matches!(asked_method, MethodChoice::Tune).then(|| Memory::of(dev, &given));
     let recalls = memory.as_ref().filter(|_| chooses_preconditioner);
     let remembered = recalls.and_then(Memory::recall::<T>);
-    let asked = |name: &str| Chosen::new(name, "asked for");
-    let (chosen_method, own) = match asked_method {
-        MethodChoice::Own(own) => (asked(own.name()), Some(own)),
-        MethodChoice::Named(name) => (asked(&name), None),
-        MethodChoice::Auto | MethodChoice::Tune => match &remembered {
-            Some((name, _)) => (Chosen::new(name, REMEMBERED), None),
-            None => (choose_method(facts.get(), T::KIND.is_complex()), None),
-        },
-    };
-    let method = own.map_or_else(|| method(&chosen_method.name, &system.options), Ok)?;
-    let info = method.info();
-    let definite = info.positive_definite();
-    let least_squares = method.least_squares();
+    let (chosen_method, method) = method_for(asked_method, remembered.as_ref(), &facts, &system.options)?;
+    let definite = method.info().positive_definite();
     let adjoint = system.adjoint || method.needs_adjoint();
     // Found here, since the range of the numbers depends on it.
-    let named: Kind<T> = match &asked_preconditioner {
-        PreconditionerChoice::Named(name) => preconditioner(name)?,
-        PreconditionerChoice::Own(_) | PreconditionerChoice::Auto => None,
-    };
-    let narrow = match &asked_preconditioner {
-        PreconditionerChoice::Own(own) => own.is_narrow(),
-        _ => named.as_ref().is_some_and(|kind| kind.is_narrow()),
-    };
+    let asked_preconditioner = asked_for(asked_preconditioner)?;
+    let of_asked = asked_preconditioner.as_ref().and_then(|(_, kind)| kind.as_ref());
+    let narrow = of_asked.is_some_and(|kind| kind.is_narrow());
     let factor = factor_of(&given, definite, narrow);
     let a = times(factor, facts.a.clone())?;
     if factor.negative {
         facts.negate();
     }
-    let mut stencil = None;
-    let (mut chosen_preconditioner, kind): (_, Kind<T>) = match (asked_preconditioner, &remembered) {
-        (PreconditionerChoice::Own(own), _) => (asked(&own.name()), Some(own)),
-        (PreconditionerChoice::Named(name), _) => (asked(&name), named),
-        (PreconditionerChoice::Auto, Some((_, name))) => {
-            (Chosen::new(name, REMEMBERED), preconditioner(name)?)
-        }
-        (PreconditionerChoice::Auto, None) if least_squares => {
-            let why = "least squares; column-scaling evens out columns of different norms";
-            (Chosen::new("none", why), None)
-        }
-        (PreconditionerChoice::Auto, None) => {
-            stencil = definite.then(|| Multigrid::stencil(&a)).flatten();
-            let grid = stencil.as_ref().map(Stencil::size);
-            let multigrid = definite.then(|| choose_multigrid(&a, facts.get(), grid, on_host)).flatten();
-            let chosen =
-                multigrid.unwrap_or_else(|| choose_preconditioner(&a, facts.get(), info.hermitian()));
-            let kind = preconditioner(&chosen.name)?;
-            (chosen, kind)
-        }
+    let (mut chosen_preconditioner, kind, stencil) = match asked_preconditioner {
+        Some((chosen, kind)) => (chosen, kind, None),
+        None => open_preconditioner(&a, &facts, remembered.as_ref(), &*method, on_host)?,
     };
     let mut format =
         chosen_format(dev, &a, &facts, system.format.as_deref(), &chosen_preconditioner, kind.as_deref())?;
@@ -124,16 +81,9 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
         // The values, or the coarse matrices that follow from them, do not suit what was chosen by their structure.
         Err(refused) if chooses_preconditioner && is_refusal(&refused) => {
             let refused = order.in_given_rows(refused);
-            let (before, how) =
-                (&chosen_preconditioner.name, if remembered.is_some() { "remembered but " } else { "" });
-            let why = format!("{before} is {how}not available: {refused}");
-            chosen_preconditioner = match remembered {
-                Some(_) => Chosen::new(PRECONDITIONERS[0].name, why),
-                None => {
-                    let simple = choose_preconditioner(&a, facts.get(), info.hermitian());
-                    Chosen::new(&simple.name, format!("{why}; {}", simple.why))
-                }
-            };
+            let simple = || choose_preconditioner(&a, facts.get(), method.info().hermitian());
+            chosen_preconditioner =
+                instead_of(&chosen_preconditioner, &refused, remembered.is_some(), simple);
             place(dev, preconditioner(&chosen_preconditioner.name)?, &a, pair.a)
         }
         placed => placed,
@@ -157,9 +107,6 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
     let structure = (open.method || open.preconditioner).then(|| facts.get());
     let candidates = Candidates::new(&*method, open, &a, structure, bytes, on_host);
     drop(a);
-    // In a matrix that mirrors itself, column sums follow from row sums.
-    let mirrored = facts.known().filter(|s| s.hermitian || s.symmetric || s.skew_symmetric);
-    let norm = mirrored.map(|s| s.norm_inf.scale_by_power_of_two(factor.exponent)).or(norm_of_stencil);
     let mut choices = vec![chosen_method.sentence("method")];
     choices.extend(sentences(&chosen_preconditioner, placed.as_ref()));
     choices.insert(2, format.sentence("format"));
@@ -172,20 +119,20 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
     }
     Ok(Prepared::new(Parts {
         solver,
-        algorithm: method,
         candidates,
         memory,
         options: system.options,
         method: chosen_method,
         definite,
         narrow,
-        least_squares,
+        least_squares: method.least_squares(),
+        algorithm: method,
         preconditioner: chosen_preconditioner,
         chooses_preconditioner,
         format,
         given,
         factor,
-        norm,
+        norm: facts.mirrored_norm(factor.exponent).or(norm_of_stencil),
         refused: None,
         pair,
         adjoint,
@@ -197,6 +144,97 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
         stop: system.stop,
         x0: system.x0,
     }))
+}
+
+/// Checks what does not depend on the method.
+fn check_shapes<T: Scalar>(system: &LinearSystem<T>) -> Result<()> {
+    let (rows, cols) = (system.a.rows(), system.a.cols());
+    if let Some(x0) = &system.x0 {
+        Error::check_length("solve", "x0", cols, x0.len())?;
+    }
+    if rows != cols && system.reorder != "none" {
+        let expected = "a square matrix for an order of its rows and columns".into();
+        return Err(Error::Shape { operation: "solve".into(), expected, got: (rows, cols) });
+    }
+    Ok(())
+}
+
+/// The order by name, or against zeros on the diagonal if the method is chosen too; the matrix in that order.
+fn ordered<T: Scalar>(given: &Arc<Csr<T>>, name: &str, automatic: bool) -> Result<(Order, Facts<T>)> {
+    let (order, arranged) = Order::new(given.clone(), name)?;
+    let facts = Facts::of(arranged);
+    if automatic
+        && !order.changes()
+        && let Some((moved, arranged)) = Order::against_zeros(&facts.a, facts.get())?
+    {
+        return Ok((moved, Facts::of(arranged)));
+    }
+    Ok((order, facts))
+}
+
+/// The method that was asked for, that is remembered, or that suits the structure.
+fn method_for<T: Scalar>(
+    asked: MethodChoice<T>,
+    remembered: Option<&remembered_method::Pair>,
+    facts: &Facts<T>,
+    options: &Options,
+) -> Result<(Chosen, Box<dyn Method<T>>)> {
+    let chosen = match asked {
+        MethodChoice::Own(own) => return Ok((Chosen::new(own.name(), ASKED_FOR), own)),
+        MethodChoice::Named(name) => Chosen::new(&name, ASKED_FOR),
+        MethodChoice::Auto | MethodChoice::Tune => match remembered {
+            Some((name, _)) => Chosen::new(name, REMEMBERED),
+            None => choose_method(facts.get(), T::KIND.is_complex()),
+        },
+    };
+    let method = method(&chosen.name, options)?;
+    Ok((chosen, method))
+}
+
+/// The preconditioner that was asked for; `None` if it was left open.
+fn asked_for<T: Scalar>(asked: PreconditionerChoice<T>) -> Result<Option<(Chosen, Kind<T>)>> {
+    Ok(match asked {
+        PreconditionerChoice::Auto => None,
+        PreconditionerChoice::Named(name) => Some((Chosen::new(&name, ASKED_FOR), preconditioner(&name)?)),
+        PreconditionerChoice::Own(own) => Some((Chosen::new(&own.name(), ASKED_FOR), Some(own))),
+    })
+}
+
+/// The preconditioner that is remembered, or that suits the structure, with the stencil of the matrix if that was looked for and
+/// found.
+fn open_preconditioner<T: Scalar>(
+    a: &Csr<T>,
+    facts: &Facts<T>,
+    remembered: Option<&remembered_method::Pair>,
+    method: &dyn Method<T>,
+    on_host: bool,
+) -> Result<(Chosen, Kind<T>, Option<Stencil<T>>)> {
+    if let Some((_, name)) = remembered {
+        return Ok((Chosen::new(name, REMEMBERED), preconditioner(name)?, None));
+    }
+    if method.least_squares() {
+        let why = "least squares; column-scaling evens out columns of different norms";
+        return Ok((Chosen::new("none", why), None, None));
+    }
+    let info = method.info();
+    let stencil = info.positive_definite().then(|| Multigrid::stencil(a)).flatten();
+    let grid = stencil.as_ref().map(Stencil::size);
+    let multigrid =
+        info.positive_definite().then(|| choose_multigrid(a, facts.get(), grid, on_host)).flatten();
+    let chosen = multigrid.unwrap_or_else(|| choose_preconditioner(a, facts.get(), info.hermitian()));
+    let kind = preconditioner(&chosen.name)?;
+    Ok((chosen, kind, stencil))
+}
+
+/// The choice in place of a preconditioner that was remembered, or chosen by structure, and refused.
+fn instead_of(before: &Chosen, refused: &Error, remembered: bool, simple: impl FnOnce() -> Chosen) -> Chosen {
+    let how = if remembered { "remembered but " } else { "" };
+    let why = format!("{} is {how}not available: {refused}", before.name);
+    if remembered {
+        return Chosen::new(PRECONDITIONERS[0].name, why);
+    }
+    let simple = simple();
+    Chosen::new(&simple.name, format!("{why}; {}", simple.why))
 }
 
 /// A matrix, and its structure once that is asked for.
@@ -226,9 +264,12 @@ impl<T: Scalar> Facts<T> {
         }
     }
 
-    /// The structure, if it was asked for.
-    fn known(&self) -> Option<&Structure> {
-        self.structure.get()
+    /// The norm of the matrix times `2^exponent`, if its structure was asked for and it mirrors itself: column sums then
+    /// follow from row sums.
+    fn mirrored_norm(&self, exponent: i32) -> Option<f64> {
+        let mirrored = |s: &&Structure| s.hermitian || s.symmetric || s.skew_symmetric;
+        let mirrored = self.structure.get().filter(mirrored);
+        mirrored.map(|s| s.norm_inf.scale_by_power_of_two(exponent))
     }
 }
 
@@ -251,7 +292,7 @@ fn chosen_format<T: Scalar, B: Backend>(
             let narrow = T::Narrow::KIND.name();
             Chosen::new(name, format!("asked for; the system solved has its values rounded to {narrow}"))
         }
-        Some(name) => Chosen::new(name, "asked for"),
+        Some(name) => Chosen::new(name, ASKED_FOR),
         None if on_host && kind.is_some_and(|kind| kind.outweighs_product()) => {
             Chosen::new("csr", "beside this preconditioner, another format saves less than it costs to make")
         }
