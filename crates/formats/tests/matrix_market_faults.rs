@@ -64,6 +64,24 @@ fn a_broken_header_is_named() {
 }
 
 #[test]
+fn a_hermitian_array_of_one_place_is_real_as_a_vector_too() {
+    let array = |value: &str| format!("%%MatrixMarket matrix array complex hermitian\n1 1\n{value}\n");
+    let two = parse_vector::<Complex64>("t", array("2 0").as_bytes()).unwrap();
+    assert_eq!(two, [Complex64::new(2.0, 0.0)]);
+    let unreal = array("2 3");
+    let matrix = parse_matrix::<Complex64>("t", unreal.as_bytes()).expect_err("a matrix").to_string();
+    let vector = parse_vector::<Complex64>("t", unreal.as_bytes()).expect_err("a vector").to_string();
+    assert_eq!(
+        vector,
+        "reading t: value 1 of the array: the diagonal of a hermitian matrix is real, got 2+3i"
+    );
+    assert_eq!(vector, matrix);
+    // Nothing is stored of a skew-symmetric one.
+    let skew = b"%%MatrixMarket matrix array real skew-symmetric\n1 1\n";
+    assert_eq!(parse_vector::<f64>("t", skew).unwrap(), [0.0]);
+}
+
+#[test]
 fn a_broken_entry_is_named() {
     let entry = |line: &str| {
         fault(&format!("%%MatrixMarket matrix coordinate real general\n% c\n2 3 3\n1 1 1\n\n{line}\n2 2 2\n"))

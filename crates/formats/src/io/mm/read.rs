@@ -133,11 +133,7 @@ impl Opened<'_> {
     /// As [`read_matrix`].
     pub fn matrix<T: Scalar>(&mut self, options: &ReadOptions<'_>) -> Result<Csr<T>> {
         let (header, parts) = self.read::<T>(options)?;
-        let parts = match header.layout {
-            Layout::Coordinate => parts.into_iter().map(|p| p.entries).collect(),
-            Layout::Array => self.placed(&header, parts)?,
-        };
-        let parts = parts.into_iter().map(Cow::Owned).collect();
+        let parts = self.placed(&header, parts)?.into_iter().map(Cow::Owned).collect();
         assemble(&self.operation(), header.rows, header.cols, parts)
     }
 
@@ -152,11 +148,11 @@ impl Opened<'_> {
             return Err(Error::Shape { operation, expected, got: (header.rows, header.cols) });
         }
         let (header, parts) = self.read::<T>(options)?;
-        let entries = parts.into_iter().flat_map(|p| p.entries);
         if header.layout == Layout::Array && header.symmetry == Symmetry::General {
-            return Ok(entries.map(|(_, _, v)| v).collect());
+            return Ok(parts.into_iter().flat_map(|p| p.entries).map(|(_, _, v)| v).collect());
         }
         let mut x = vec![T::zero(); header.rows];
+        let entries = self.placed(&header, parts)?.into_iter().flatten();
         entries.for_each(|(i, _, v)| x[i as usize] += v);
         match x.iter().position(|v| !v.finite()) {
             None => Ok(x),
@@ -270,8 +266,11 @@ impl Opened<'_> {
         }
     }
 
-    /// Assigns the entries of an array their places.
+    /// The entries with their places, which those of an array get from their order.
     fn placed<T: Scalar>(&self, header: &Header, parts: Vec<Parsed<T>>) -> Result<Vec<Vec<Entry<T>>>> {
+        if header.layout == Layout::Coordinate {
+            return Ok(parts.into_iter().map(|p| p.entries).collect());
+        }
         let mut next = 0;
         let mut start = |part: &Parsed<T>| {
             next += part.stored;
