@@ -7,7 +7,7 @@ use crate::Csr;
 use crate::build::assemble::{Entry, assemble};
 use crate::io::Wanted;
 use crate::parallel;
-use lacuna_engine::{Error, Result, Scalar, memory};
+use lacuna_engine::{Error, Result, Scalar, memory, pages};
 use std::borrow::Cow;
 use std::io;
 use std::path::Path;
@@ -151,7 +151,7 @@ impl Opened<'_> {
         if header.layout == Layout::Array && header.symmetry == Symmetry::General {
             return Ok(parts.into_iter().flat_map(|p| p.entries).map(|(_, _, v)| v).collect());
         }
-        let mut x = vec![T::zero(); header.rows];
+        let mut x = pages::zeroed::<T>(&operation, header.rows)?;
         let entries = self.placed(&header, parts)?.into_iter().flatten();
         entries.for_each(|(i, _, v)| x[i as usize] += v);
         match x.iter().position(|v| !v.finite()) {
