@@ -100,6 +100,21 @@ impl ElementKind {
     }
 }
 
+/// Real numbers read from text before a number type is chosen.
+#[derive(Default)]
+pub(super) struct Decimals {
+    pub(super) doubles: Vec<f64>,
+    /// The `f32` nearest to the text, by position, where it is not the one nearest to the `f64`.
+    pub(super) singles: Vec<(usize, f32)>,
+}
+
+/// Whether the `f32` nearest to a text may differ from the one nearest to its `f64`: if that is halfway
+/// between two, or so small that `f32` has fewer digits.
+#[inline]
+pub(super) fn may_round_twice(value: f64) -> bool {
+    value.to_bits() & 0x1FFF_FFFF == 0x1000_0000 || value.abs() < 2.0 * f64::from(f32::MIN_POSITIVE)
+}
+
 /// An array in the bytes of a file.
 #[derive(Clone)]
 pub(super) struct Elements {
@@ -108,6 +123,8 @@ pub(super) struct Elements {
     count: usize,
     kind: ElementKind,
     big: bool,
+    /// As [`Decimals::singles`]; complex elements count twice.
+    singles: Arc<[(usize, f32)]>,
 }
 
 impl Elements {
@@ -125,7 +142,8 @@ impl Elements {
                 format!("{count} elements of {} bytes should follow, {left} bytes are left", kind.bytes());
             return Err(contents.malformed(start.min(contents.bytes.len()), message));
         }
-        Ok(Elements { contents: contents.clone(), start, count: count as usize, kind, big })
+        let (contents, singles) = (contents.clone(), Arc::default());
+        Ok(Elements { contents, start, count: count as usize, kind, big, singles })
     }
 
     /// The first elements of a possibly longer array.
@@ -138,12 +156,14 @@ impl Elements {
         Ok(self)
     }
 
-    /// An array of numbers not read from a file.
-    pub(super) fn of_numbers(name: &str, numbers: &[f64], kind: ElementKind) -> Self {
-        let bytes = bytemuck::cast_slice(numbers).to_vec();
+    /// An array of numbers read from text.
+    pub(super) fn of_decimals(name: &str, numbers: Decimals, kind: ElementKind) -> Self {
+        let Decimals { doubles, singles } = numbers;
+        let bytes = bytemuck::cast_slice(&doubles).to_vec();
         let count = bytes.len() / kind.bytes();
         let contents = Arc::new(Contents { name: name.into(), bytes });
-        Elements { contents, start: 0, count, kind, big: cfg!(target_endian = "big") }
+        let big = cfg!(target_endian = "big");
+        Elements { contents, start: 0, count, kind, big, singles: singles.into() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -158,6 +178,11 @@ impl Elements {
     /// The start of element `k`.
     pub(super) fn offset(&self, k: usize) -> usize {
         self.start + k * self.kind.bytes()
+    }
+
+    /// Real numbers per element.
+    fn parts(&self) -> usize {
+        if matches!(self.kind, ElementKind::Complex(_)) { 2 } else { 1 }
     }
 
     fn bytes(&self) -> &[u8] {
@@ -177,7 +202,7 @@ impl Elements {
     /// The same elements without the bytes around them.
     pub(super) fn detached(&self) -> Self {
         let contents = Contents { name: self.contents.name.clone(), bytes: self.bytes().to_vec() };
-        Elements { contents: Arc::new(contents), start: 0, ..*self }
+        Elements { contents: Arc::new(contents), start: 0, singles: self.singles.clone(), ..*self }
     }
 
     /// Calls `f` with the position and value of each integer.
@@ -304,6 +329,14 @@ impl Elements {
             ElementKind::Complex(8) => complex!(f32),
             ElementKind::Complex(_) => complex!(f64),
         }
+        let parts = self.parts();
+        for &(k, part) in self.singles.iter().filter(|_| single) {
+            let Some(value) = values.get_mut(k / parts) else { break };
+            *value = match k % parts {
+                0 => T::from_parts(part.into(), value.im()),
+                _ => T::from_parts(value.re(), part.into()),
+            };
+        }
         Ok(values)
     }
 
@@ -334,9 +367,11 @@ impl Elements {
             let single = matches!(T::KIND, Kind::F32 | Kind::C32);
             let parts =
                 self.bytes().chunks_exact(8).map(|bytes| f64::from_le_bytes(ordered(bytes, self.big)));
-            let each = self.kind.bytes() / 8;
+            let each = self.parts();
             for (k, part) in parts.enumerate().filter(|(_, part)| single && *part != 0.0) {
-                if part as f32 == 0.0 {
+                let value = values[k / each];
+                let became = if k % each == 0 { value.re() } else { value.im() };
+                if became == 0.0 {
                     count += 1;
                     let k = k / each;
                     let said = || format!("element {k}, {part:e}, is too small for {name} and became 0");

@@ -1,5 +1,5 @@
 //! Rutherford–Boeing and Harwell–Boeing text.
-use lacuna_engine::{Complex64, Scalar};
+use lacuna_engine::{Complex32, Complex64, Scalar};
 use lacuna_formats::io::{Opened, Wanted, parse_matrix, parse_vector};
 use lacuna_formats::mm::ReadOptions;
 
@@ -156,4 +156,42 @@ fn lines_that_do_not_keep_to_their_columns_are_read_by_words() {
                 \x20 1  3  4  5\n  1  2  2  3\n  4.0 1.0 5.0\n  6.0\n";
     let entries = [(0, 0, 4.0), (0, 1, 1.0), (1, 0, 1.0), (1, 1, 5.0), (2, 2, 6.0)];
     assert_eq!(list::<f64>(text), entries);
+}
+
+#[test]
+fn numbers_are_rounded_to_single_precision_once() {
+    // The nearest `f64` is halfway between two `f32`, none of the numbers is.
+    let words =
+        ["1.00000005960464477540", "3.40282356779733661637E+38", "7.00649232162408535462E-46", "-2.0"];
+    let singles = words.map(|word| word.parse::<f32>().unwrap());
+    let doubles = words.map(|word| word.parse::<f64>().unwrap());
+    assert_eq!([0, 1, 2, 3].map(|k| singles[k] == doubles[k] as f32), [false, false, false, true]);
+
+    let numbers = words.map(|word| format!("{word:>27}")).concat();
+    let column = "       1       5\n       1       2       3       4\n";
+    let real = format!("title\n4 1 1 1 0\nrua 4 1 4 0\n(20I8) (20I8) (4E27.20)\n{column}{numbers}\n");
+    assert_eq!(list::<f32>(&real), [0, 1, 2, 3].map(|i| (i, 0, singles[i])));
+    assert_eq!(list::<f64>(&real), [0, 1, 2, 3].map(|i| (i, 0, doubles[i])));
+
+    let column = "       1       3\n       1       2\n";
+    let complex = format!("title\n4 1 1 1 0\ncua 2 1 2 0\n(20I8) (20I8) (4E27.20)\n{column}{numbers}\n");
+    let c = |k: usize| Complex32::new(singles[k], singles[k + 1]);
+    assert_eq!(list::<Complex32>(&complex), [(0, 0, c(0)), (1, 0, c(2))]);
+
+    let pattern =
+        "title\n4 1 1 0 1\npua 4 1 1 0\n(20I8) (20I8) (4E27.20)\nF  1 0\n       1       2\n       1\n";
+    assert_eq!(parse_vector::<f32>("t", format!("{pattern}{numbers}\n").as_bytes()).unwrap(), singles);
+}
+
+#[test]
+fn numbers_that_single_precision_does_not_hold_are_told() {
+    let notes = std::sync::Mutex::new(Vec::new());
+    let note = |text: &str| notes.lock().unwrap().push(text.to_string());
+    let options = ReadOptions { progress: None, notes: Some(&note) };
+    // The first becomes the least number above zero, though its `f64` is halfway and would become zero.
+    let text = "title\n4 1 1 1 0\nrua 2 1 2 0\n(20I8) (20I8) (2E27.20)\n       1       3\n       1       2\n \
+                7.00649232162408535462E-46                    1.0E-46\n";
+    let mut file = Opened::from_reader("t", text.as_bytes(), Wanted::Matrix).unwrap();
+    file.matrix::<f32>(&options).unwrap();
+    assert_eq!(notes.into_inner().unwrap(), ["t: element 1, 1e-46, is too small for f32 and became 0"]);
 }

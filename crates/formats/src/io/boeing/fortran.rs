@@ -1,5 +1,6 @@
 //! Fortran formats: the positions of numbers on a line, and their values without a decimal point or an
 //! exponent.
+use std::str::FromStr;
 
 /// Maximum number of fields of a line.
 const FIELDS: usize = 1 << 12;
@@ -131,9 +132,9 @@ impl Parser<'_> {
 }
 
 impl Field {
-    /// The number in a field, by Fortran's rules: blanks are ignored, and the letter of an exponent may be
-    /// missing.
-    pub(super) fn real(self, text: &[u8]) -> Option<f64> {
+    /// The number in a field, rounded once, by Fortran's rules: blanks are ignored, and the letter of an
+    /// exponent may be missing.
+    pub(super) fn real<T: FromStr>(self, text: &[u8]) -> Option<T> {
         let mut plain = String::with_capacity(text.len() + 8);
         let (mut has_point, mut has_exponent) = (false, false);
         for &byte in text {
@@ -231,7 +232,7 @@ mod tests {
             ("1e1e1", 2, 0, None),
             ("", 2, 0, None),
         ] {
-            assert_eq!(field(decimals, scale).real(text.as_bytes()), expected, "{text}");
+            assert_eq!(field(decimals, scale).real::<f64>(text.as_bytes()), expected, "{text}");
         }
     }
 }

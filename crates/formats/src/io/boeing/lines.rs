@@ -1,6 +1,6 @@
 //! Lines of fields.
 use super::fortran::Format;
-use crate::io::elements::{Contents, reading};
+use crate::io::elements::{Contents, Decimals, may_round_twice, reading};
 use lacuna_engine::text::escaped;
 use lacuna_engine::{Error, Result, memory, pages};
 use std::ops::RangeInclusive;
@@ -166,16 +166,21 @@ impl<'a> Lines<'a> {
     }
 
     /// Real numbers.
-    pub(super) fn numbers(&mut self, format: &Format, count: u64, what: &str) -> Result<Vec<f64>> {
-        let mut numbers: Vec<f64> = Vec::new();
-        self.reserve(&mut numbers, count)?;
+    pub(super) fn numbers(&mut self, format: &Format, count: u64, what: &str) -> Result<Decimals> {
+        let mut numbers = Decimals::default();
+        self.reserve(&mut numbers.doubles, count)?;
         self.fields(format, count, what, |lines, k, start, text| {
-            let number = format.fields[k].real(text).filter(|number| number.is_finite());
+            let field = format.fields[k];
+            let number = field.real::<f64>(text).filter(|number| number.is_finite());
             let number = number.ok_or_else(|| {
                 let got: String = String::from_utf8_lossy(text.trim_ascii()).chars().take(40).collect();
                 lines.wrong(start + 1, format!("a {what} should be a finite real number, got `{got}`"))
             })?;
-            numbers.push(number);
+            let single = if may_round_twice(number) { field.real::<f32>(text) } else { None };
+            if let Some(single) = single.filter(|single| *single != number as f32) {
+                numbers.singles.push((numbers.doubles.len(), single));
+            }
+            numbers.doubles.push(number);
             Ok(())
         })?;
         Ok(numbers)

@@ -69,7 +69,7 @@ pub(super) fn read(contents: &Arc<Contents>, wanted: Wanted) -> Result<(Stored, 
         Some(format) if header.has_values => {
             let parts = if is_complex { 2 * entries } else { entries };
             let numbers = lines.numbers(format, parts, "value")?;
-            StoredValues::Numbers(Elements::of_numbers(name, &numbers, kind))
+            StoredValues::Numbers(Elements::of_decimals(name, numbers, kind))
         }
         _ => StoredValues::Pattern(entries as usize),
     };
@@ -78,7 +78,7 @@ pub(super) fn read(contents: &Arc<Contents>, wanted: Wanted) -> Result<(Stored, 
             let count = beside.count.saturating_mul(rows as u64);
             let parts = if is_complex { count.saturating_mul(2) } else { count };
             let numbers = lines.numbers(&beside.format, parts, "element of the right-hand side")?;
-            let numbers = Elements::of_numbers(name, &numbers, kind);
+            let numbers = Elements::of_decimals(name, numbers, kind);
             let shape = (rows as u64, beside.count);
             Some(Stored::dense(name, Form::RutherfordBoeing, shape, true, numbers)?)
         }

@@ -1,5 +1,6 @@
 //! Parses numbers and words of a line of text.
 use super::rounded::Rounding;
+use crate::io::elements::may_round_twice;
 use lacuna_engine::text::escaped;
 use std::ops::RangeInclusive;
 
@@ -285,10 +286,9 @@ impl<'a> Scanner<'a> {
         Ok(String::from_utf8_lossy(word).replace(['d', 'D'], "e"))
     }
 
-    /// The `f32` nearest to the text, which differs from that of `value` if `value` is halfway between two.
+    /// The `f32` nearest to the text, which may differ from that of `value`.
     fn round_to_single(&mut self, value: f64, start: usize, what: &str) -> Result<f64, Fault> {
-        let halfway = value.to_bits() & 0x1FFF_FFFF == 0x1000_0000;
-        let single = if halfway || value.abs() < 2.0 * f64::from(f32::MIN_POSITIVE) {
+        let single = if may_round_twice(value) {
             let text = self.decimal(start, what)?;
             let single: f32 = text.parse().map_err(|_| self.unexpected(start, what, "a real number"))?;
             self.note_vanished(f64::from(single), start, what);
