@@ -99,6 +99,26 @@ fn however_it_is_packed() {
 }
 
 #[test]
+fn zeros_after_a_compressed_file_are_padding() {
+    let a = parse_matrix::<f64>("t", A.as_bytes()).unwrap();
+    let padded = |file: &[u8], zeros: usize| [file, &vec![0; zeros]].concat();
+    for pack in [gzip, bzip2] {
+        let (whole, first, second) =
+            (pack(A.as_bytes()), pack(&A.as_bytes()[..20]), pack(&A.as_bytes()[20..]));
+        for zeros in [1, 512, 1 << 17] {
+            assert_eq!(parse_matrix::<f64>("t", &padded(&whole, zeros)).unwrap(), a, "{zeros}");
+        }
+        let parts = [padded(&first, 10_240), padded(&second, 10_240)].concat();
+        assert_eq!(parse_matrix::<f64>("t", &parts).unwrap(), a);
+        // Anything else after it is an error, behind zeros too.
+        for zeros in [0, 512] {
+            assert!(refused(&[&padded(&whole, zeros)[..], b"more"].concat()).starts_with("reading f: "));
+        }
+    }
+    assert_eq!(parse_matrix::<f64>("t", &padded(XZ, 512)).unwrap(), a);
+}
+
+#[test]
 fn places_count_behind_what_was_passed_over() {
     let broken = A.replace("2 2 5", "2 2 x");
     assert!(refused(format!("\u{FEFF}{broken}").as_bytes()).starts_with("f:5:5: the value"));

@@ -1,13 +1,13 @@
 //! The contents of a file: decompressed, extracted from an archive, and without a byte order mark.
 use super::archive::{Beside, Found, Wanted, find, is_tar};
 use super::{Form, foreign};
-use bzip2::read::MultiBzDecoder;
-use flate2::read::MultiGzDecoder;
+use bzip2::bufread::BzDecoder;
+use flate2::bufread::GzDecoder;
 use lacuna_engine::text::escaped;
 use lacuna_engine::{Error, Result};
 use lzma_rust2::XzReader;
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -81,8 +81,8 @@ pub(super) fn text<'r>(name: &str, raw: Stream<'r>, wanted: Wanted, expected: Ex
         let whole = head.chain(stream);
         let buffered = |whole| BufReader::with_capacity(1 << 16, whole);
         stream = match packing {
-            Packing::Gzip => Box::new(MultiGzDecoder::new(buffered(whole))),
-            Packing::Bzip2 => Box::new(MultiBzDecoder::new(buffered(whole))),
+            Packing::Gzip => Box::new(Members::new(buffered(whole), GzDecoder::new, GzDecoder::into_inner)),
+            Packing::Bzip2 => Box::new(Members::new(buffered(whole), BzDecoder::new, BzDecoder::into_inner)),
             Packing::Xz => Box::new(XzReader::new_mem_limit(buffered(whole), true, XZ_MEMORY)),
             Packing::Tar if beside.is_some() => return Err(unsupported("an archive in an archive".into())),
             Packing::Tar => match find(Box::new(whole), &name, wanted).map_err(failed)? {
@@ -123,6 +123,52 @@ impl Packing {
             [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => Packing::Xz,
             _ if is_tar(head) => Packing::Tar,
             _ => Packing::None,
+        }
+    }
+}
+
+/// Compressed members, one after another. Zero bytes after a member are padding, which tapes and some tools
+/// write.
+struct Members<R, D> {
+    /// `None` after the last member.
+    decoder: Option<D>,
+    open: fn(R) -> D,
+    close: fn(D) -> R,
+}
+
+impl<R: BufRead, D: Read> Members<R, D> {
+    fn new(source: R, open: fn(R) -> D, close: fn(D) -> R) -> Self {
+        Members { decoder: Some(open(source)), open, close }
+    }
+}
+
+impl<R: BufRead, D: Read> Read for Members<R, D> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(decoder) = &mut self.decoder {
+            let n = decoder.read(buffer)?;
+            if n > 0 || buffer.is_empty() {
+                return Ok(n);
+            }
+            let Some(mut source) = self.decoder.take().map(self.close) else { break };
+            if skip_zeros(&mut source)? {
+                self.decoder = Some((self.open)(source));
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Advances past zero bytes; whether others follow.
+fn skip_zeros(source: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        let bytes = match source.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            bytes => bytes?,
+        };
+        let (zeros, all) = (bytes.iter().take_while(|byte| **byte == 0).count(), bytes.len());
+        source.consume(zeros);
+        if zeros < all || all == 0 {
+            return Ok(all > 0);
         }
     }
 }
