@@ -1,8 +1,8 @@
 //! Column orders that keep the factors of an LU factorisation sparse.
 use crate::{Csr, Permutation};
-use lacuna_engine::Scalar;
-use lacuna_engine::compiled_here;
+use lacuna_engine::{Error, Result, Scalar, compiled_here, memory, pages};
 
+const OPERATION: &str = "ordering columns";
 /// A row with more entries than this factor times the square root of the number of columns is ignored: it
 /// couples almost all of them. A column with so many is eliminated last.
 const DENSE: f64 = 10.0;
@@ -14,39 +14,77 @@ const NONE: u32 = u32::MAX;
 /// eliminating a column joins all its sets. Columns in the same sets are merged and eliminated together. Ties
 /// go to the column whose degree changed last.
 ///
+/// # Errors
+/// [`Error::OutOfMemory`].
+///
 /// Reference: Davis, Gilbert, Larimore and Ng 2004, doi:10.1145/1024074.1024079.
-pub fn column_order<T: Scalar>(a: &Csr<T>) -> Permutation {
-    compiled_here!(T, |a: &Csr<T>| -> Permutation { by_degree(Sets::rows(a), dense_columns(a), a.cols()) })(a)
+pub fn column_order<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
+    compiled_here!(T, |a: &Csr<T>| -> Result<Permutation> {
+        by_degree(Sets::rows(a)?, dense_columns(a)?, a.cols())
+    })(a)
 }
 
 /// Columns by approximate minimum degree in the pattern of `A + Aᵀ`, which is that of the factors if all
 /// pivots are on the diagonal. As [`column_order`], with the two columns of each entry
 /// off the diagonal as sets. Entries beyond the largest leading square are ignored.
 ///
+/// # Errors
+/// [`Error::OutOfMemory`].
+///
 /// Reference: Amestoy, Davis and Duff 1996, doi:10.1137/S0895479894278952.
-pub fn diagonal_order<T: Scalar>(a: &Csr<T>) -> Permutation {
-    compiled_here!(T, |a: &Csr<T>| -> Permutation { by_degree(Sets::pairs(a), dense_columns(a), a.cols()) })(
-        a,
-    )
+pub fn diagonal_order<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
+    compiled_here!(T, |a: &Csr<T>| -> Result<Permutation> {
+        by_degree(Sets::pairs(a)?, dense_columns(a)?, a.cols())
+    })(a)
+}
+
+/// An array of equal elements.
+fn filled(value: u32, n: usize) -> Result<Vec<u32>> {
+    let mut array: Vec<u32> = pages::zeroed(OPERATION, n)?;
+    array.fill(value);
+    Ok(array)
+}
+
+/// An empty array with space for `n` elements.
+fn reserved<T>(n: usize) -> Result<Vec<T>> {
+    let mut array = Vec::new();
+    array.try_reserve_exact(n).map_err(|_| out_of_memory::<T>(n))?;
+    Ok(array)
+}
+
+/// The error for an array of `n` elements.
+fn out_of_memory<T>(n: usize) -> Error {
+    Error::OutOfMemory {
+        operation: OPERATION.into(),
+        device: "the host".into(),
+        requested: (n as u64).saturating_mul(size_of::<T>() as u64),
+        available: None,
+    }
 }
 
 /// Columns with too many entries to be eliminated among the others.
-fn dense_columns<T: Scalar>(a: &Csr<T>) -> Vec<u32> {
-    let (mut counts, most) = (vec![0u32; a.cols()], most_entries(a.rows()));
+fn dense_columns<T: Scalar>(a: &Csr<T>) -> Result<Vec<u32>> {
+    let (mut counts, most) = (filled(0, a.cols())?, most_entries(a.rows()));
     a.col_idx().iter().for_each(|&j| counts[j as usize] += 1);
-    (0..a.cols() as u32).filter(|&j| counts[j as usize] as usize > most).collect()
+    let is_dense = |j: &u32| counts[*j as usize] as usize > most;
+    let columns = (0..a.cols() as u32).filter(is_dense);
+    let mut dense = reserved(columns.clone().count())?;
+    dense.extend(columns);
+    Ok(dense)
 }
 
-fn by_degree(mut sets: Sets, dense: Vec<u32>, n: usize) -> Permutation {
+fn by_degree(mut sets: Sets, dense: Vec<u32>, n: usize) -> Result<Permutation> {
     sets.leave_out(&dense);
-    let mut queue = Queue::new((0..n as u32).map(|j| sets.degree(j)).collect());
+    let mut degree = reserved(n)?;
+    degree.extend((0..n as u32).map(|j| sets.degree(j)));
+    let mut queue = Queue::new(degree)?;
     dense.iter().for_each(|&column| queue.remove(column));
-    let mut order = Vec::with_capacity(n);
+    let mut order = reserved(n)?;
     while let Some(column) = queue.pop() {
-        sets.eliminate(column, &mut order, &mut queue);
+        sets.eliminate(column, &mut order, &mut queue)?;
     }
     order.extend(dense);
-    Permutation::known(order)
+    Ok(Permutation::known(order))
 }
 
 /// The columns that are left, in lists by degree.
@@ -62,13 +100,13 @@ struct Queue {
 }
 
 impl Queue {
-    fn new(degree: Vec<u32>) -> Self {
+    fn new(degree: Vec<u32>) -> Result<Self> {
         let n = degree.len();
-        let (first, before, after) = (vec![NONE; n + 1], vec![NONE; n], vec![NONE; n]);
+        let (first, before, after) = (filled(NONE, n + 1)?, filled(NONE, n)?, filled(NONE, n)?);
         let mut queue = Queue { degree, first, before, after, least: 0 };
         (0..n as u32).rev().for_each(|column| queue.put(column));
         queue.least = 0;
-        queue
+        Ok(queue)
     }
 
     fn put(&mut self, column: u32) {
@@ -145,42 +183,63 @@ impl Sets {
     }
 
     /// The columns of each row.
-    fn rows<T: Scalar>(a: &Csr<T>) -> Self {
+    fn rows<T: Scalar>(a: &Csr<T>) -> Result<Self> {
         let most = most_entries(a.cols());
-        let columns = (0..a.rows()).map(|i| a.row_slices(i).0);
-        Self::of(
-            columns.map(|row| if row.len() <= most { row.to_vec() } else { Vec::new() }).collect(),
-            a.cols(),
-        )
+        let rows = (0..a.rows()).map(|i| a.row_slices(i).0);
+        let rows = rows.map(|row| if row.len() <= most { row } else { &[] });
+        let entries = rows.clone().map(<[u32]>::len).sum();
+        Self::of(rows, [a.rows(), a.cols()], entries)
     }
 
     /// The row and the column of each entry off the diagonal, once for an entry and its mirror image.
-    fn pairs<T: Scalar>(a: &Csr<T>) -> Self {
+    fn pairs<T: Scalar>(a: &Csr<T>) -> Result<Self> {
         let (most, n) = (most_entries(a.cols()), a.rows().min(a.cols()) as u32);
         let row = |i: u32| Some(a.row_slices(i as usize).0).filter(|row| row.len() <= most).unwrap_or(&[]);
         let is_first = |i: u32, j: u32| i < j || i > j && row(j).binary_search(&i).is_err();
-        let own = |i: u32| row(i).iter().filter(move |&&j| j < n && is_first(i, j)).map(move |&j| vec![i, j]);
-        Self::of((0..n).flat_map(own).collect(), a.cols())
+        let own = |i: u32| row(i).iter().filter(move |&&j| j < n && is_first(i, j)).map(move |&j| [i, j]);
+        let pairs = (0..n).flat_map(own);
+        let count = pairs.clone().count();
+        Self::of(pairs, [count, a.cols()], 2 * count)
     }
 
-    fn of(columns: Vec<Vec<u32>>, n: usize) -> Self {
-        let rows = columns.len();
-        let mut of_column: Vec<Vec<u32>> = vec![Vec::new(); n];
+    /// `rows` sets of `n` columns, with so many `entries` in all.
+    fn of<S: AsRef<[u32]>>(
+        sets: impl Iterator<Item = S>,
+        [rows, n]: [usize; 2],
+        entries: usize,
+    ) -> Result<Self> {
+        let bytes = (rows + n) * size_of::<Vec<u32>>() + 2 * entries * size_of::<u32>();
+        memory::check(OPERATION, bytes as u64)?;
+        let (mut columns, mut of_column): (Vec<Vec<u32>>, Vec<Vec<u32>>) = (reserved(rows)?, reserved(n)?);
+        let (mut size, mut counts) = (reserved(rows)?, filled(0, n)?);
+        for set in sets {
+            let set = set.as_ref();
+            let mut own = reserved(set.len())?;
+            own.extend_from_slice(set);
+            set.iter().for_each(|&j| counts[j as usize] += 1);
+            size.push(set.len() as u32);
+            columns.push(own);
+        }
+        for &count in &counts {
+            of_column.push(reserved(count as usize)?);
+        }
         for (set, columns) in columns.iter().enumerate() {
             columns.iter().for_each(|&j| of_column[j as usize].push(set as u32));
         }
-        Sets {
-            size: columns.iter().map(|set| set.len() as u32).collect(),
+        let mut last = reserved(n)?;
+        last.extend(0..n as u32);
+        Ok(Sets {
             columns,
             of_column,
-            weight: vec![1; n],
-            next: vec![NONE; n],
-            last: (0..n as u32).collect(),
-            outside: vec![0; rows],
-            counted: vec![NONE; rows],
-            mark: vec![NONE; n],
+            weight: filled(1, n)?,
+            next: filled(NONE, n)?,
+            last,
+            size,
+            outside: filled(0, rows)?,
+            counted: filled(NONE, rows)?,
+            mark: filled(NONE, n)?,
             left: n as u32,
-        }
+        })
     }
 
     /// An upper bound of the number of columns coupled with a column.
@@ -201,14 +260,16 @@ impl Sets {
     }
 
     /// Eliminates a column: its sets are joined, and the degrees of their columns are updated.
-    fn eliminate(&mut self, column: u32, order: &mut Vec<u32>, queue: &mut Queue) {
+    fn eliminate(&mut self, column: u32, order: &mut Vec<u32>, queue: &mut Queue) -> Result<()> {
         self.put(column, order);
         let joined = std::mem::take(&mut self.of_column[column as usize]);
-        let Some(&into) = joined.first() else { return };
+        let Some(&into) = joined.first() else { return Ok(()) };
         let mut union = Vec::new();
         for &set in &joined {
             self.size[set as usize] = 0;
-            for k in std::mem::take(&mut self.columns[set as usize]) {
+            let columns = std::mem::take(&mut self.columns[set as usize]);
+            union.try_reserve(columns.len()).map_err(|_| out_of_memory::<u32>(columns.len()))?;
+            for k in columns {
                 let there = self.weight[k as usize] > 0;
                 if there && std::mem::replace(&mut self.mark[k as usize], column) != column {
                     union.push(k);
@@ -227,7 +288,7 @@ impl Sets {
             }
         }
         // A subset of the new set is redundant; a column in no other set can be eliminated at once.
-        let mut kept = Vec::with_capacity(union.len());
+        let mut kept = reserved(union.len())?;
         for k in union {
             let own = &mut self.of_column[k as usize];
             own.retain(|&set| {
@@ -244,12 +305,13 @@ impl Sets {
                     self.put(k, order);
                 }
                 false => {
+                    // In the place of a joined set.
                     own.push(into);
                     kept.push(k);
                 }
             }
         }
-        self.merge(&mut kept, queue);
+        self.merge(&mut kept, queue)?;
         let all: u32 = kept.iter().map(|&k| self.weight[k as usize]).sum();
         for &k in &kept {
             let own = &self.of_column[k as usize];
@@ -260,16 +322,17 @@ impl Sets {
         }
         self.size[into as usize] = all;
         self.columns[into as usize] = kept;
+        Ok(())
     }
 
     /// Merges columns that are in the same sets. Sets are listed in order of creation, which is the same for
     /// all columns.
-    fn merge(&mut self, columns: &mut Vec<u32>, queue: &mut Queue) {
+    fn merge(&mut self, columns: &mut Vec<u32>, queue: &mut Queue) -> Result<()> {
         let hash = |sets: &[u32]| {
             sets.iter().fold(0u64, |h, &s| (h ^ u64::from(s)).wrapping_mul(0x9e37_79b9_7f4a_7c15))
         };
-        let mut hashed: Vec<(u64, u32)> =
-            columns.iter().map(|&k| (hash(&self.of_column[k as usize]), k)).collect();
+        let mut hashed: Vec<(u64, u32)> = reserved(columns.len())?;
+        hashed.extend(columns.iter().map(|&k| (hash(&self.of_column[k as usize]), k)));
         hashed.sort_unstable();
         for at in 0..hashed.len() {
             let (h, k) = hashed[at];
@@ -288,6 +351,7 @@ impl Sets {
             }
         }
         columns.retain(|&k| self.weight[k as usize] > 0);
+        Ok(())
     }
 }
 
@@ -322,7 +386,7 @@ mod tests {
         for (name, part) in [("gen:poisson2d:30x30", 0.7), ("gen:random:400:5:7", 0.8)] {
             let a = Spec::parse(name).unwrap().build::<f64>().unwrap();
             let natural: Vec<u32> = (0..a.cols() as u32).collect();
-            let order = column_order(&a);
+            let order = column_order(&a).unwrap();
             let (own, other) = (fill(&a, order.order()), fill(&a, &natural));
             assert!((own as f64) < part * other as f64, "{name}: {own} of {other}");
         }
@@ -344,7 +408,7 @@ mod tests {
             let a = Spec::parse(name).unwrap().build::<f64>().unwrap();
             let natural: Vec<u32> = (0..a.cols() as u32).collect();
             let pairs: Csr<f64> = incidence(&a);
-            let (own, other) = (fill(&pairs, diagonal_order(&a).order()), fill(&pairs, &natural));
+            let (own, other) = (fill(&pairs, diagonal_order(&a).unwrap().order()), fill(&pairs, &natural));
             assert!((own as f64) < part * other as f64, "{name}: {own} of {other}");
         }
     }
@@ -355,7 +419,7 @@ mod tests {
         (0..300).for_each(|j| triplets.push(0, j, 1.0));
         (1..299).for_each(|i| triplets.push(i, i, 1.0));
         let a: Csr<f64> = triplets.to_csr().unwrap();
-        for order in [column_order(&a), diagonal_order(&a)] {
+        for order in [column_order(&a), diagonal_order(&a)].map(|order| order.unwrap()) {
             let mut order = order.order().to_vec();
             order.sort_unstable();
             assert!(order.iter().enumerate().all(|(i, &j)| i as u32 == j));
@@ -364,7 +428,8 @@ mod tests {
             let mut triplets = Triplets::new(rows, cols);
             (0..rows * cols).for_each(|k| triplets.push(k / cols, k % cols, 1.0));
             let a: Csr<f64> = triplets.to_csr().unwrap();
-            assert_eq!([column_order(&a), diagonal_order(&a)].map(|order| order.order().len()), [cols; 2]);
+            let lengths = [column_order(&a), diagonal_order(&a)].map(|order| order.unwrap().len());
+            assert_eq!(lengths, [cols; 2]);
         }
     }
 
@@ -375,7 +440,7 @@ mod tests {
         (0..n).for_each(|i| t.push(i, i, 2.0));
         (1..n).for_each(|i| t.push(i, 0, 1.0));
         let a: Csr<f64> = t.to_csr().unwrap();
-        for order in [column_order(&a), diagonal_order(&a)] {
+        for order in [column_order(&a), diagonal_order(&a)].map(|order| order.unwrap()) {
             assert_eq!((order.order().len(), order.order().last()), (n, Some(&0)));
         }
     }

@@ -71,8 +71,8 @@ pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Ilut<T>> {
             |(i, j, v): (usize, usize, T)| v.scale_by_power_of_two(row_exponents[i] + column_exponents[j]);
         let by_columns = a.with_values(a.entries().map(scaled).collect::<Vec<T>>())?.transpose();
         let columns: Vec<u32> = match options.ordered {
-            true if diagonal_leads(&by_columns, options.threshold) => diagonal_order(a).order().to_vec(),
-            true => column_order(a).order().to_vec(),
+            true if diagonal_leads(&by_columns, options.threshold) => diagonal_order(a)?.order().to_vec(),
+            true => column_order(a)?.order().to_vec(),
             false => (0..n as u32).collect(),
         };
         let mut work = Elimination::new(n);
