@@ -298,7 +298,7 @@ fn wrong_names_are_answered_with_what_there_is() {
         ("gen:poisson2d:5x", "NY should be a positive whole number, got ``"),
         ("gen:poisson2d:5x5:7", "the stencil has 5 or 9 points, not `7`"),
         ("gen:poisson3d:5x5", "the size should be NXxNYxNZ, got `5x5`"),
-        ("gen:poisson3d:4000x4000x4000", "about 192000000000 entries are more than 32-bit indices count"),
+        ("gen:poisson3d:4000x4000x4000", "about 447904000000 entries are more than 32-bit indices count"),
         ("gen:poisson2d:4294967295x4294967295", "more than 2⁶⁴ entries are more"),
         ("gen:dense:70000", "about 4900000000 entries"),
         ("gen:elasticity3d:4294967295", "more than 2⁶⁴ entries"),
@@ -323,6 +323,29 @@ fn wrong_names_are_answered_with_what_there_is() {
     ] {
         assert!(message(text).contains(part), "{text}: {}", message(text));
     }
+}
+
+#[test]
+fn as_many_entries_as_32_bits_count_are_accepted() {
+    let refused = |text: &str| {
+        let message = Spec::parse(text).err()?.to_string();
+        message.contains("are more than 32-bit indices count (4294967295)").then_some(message)
+    };
+    // The largest of each that fits, and the next.
+    for (fits, too_large, entries) in [
+        ("markov:2147483648x1:p", "markov:2147483649x1:p", 1u64 << 32),
+        ("markov:1x2147483648:p", "markov:1x2147483649:p", 1 << 32),
+        ("markov:1431655765x1", "markov:1431655766x1", 1 << 32),
+        ("markov:715827883x2:p", "markov:715827884x2:p", 4_294_967_300),
+        ("poisson1d:1431655765", "poisson1d:1431655766", 1 << 32),
+        ("poisson2d:1431655765x1:9", "poisson2d:1431655766x1:9", 1 << 32),
+        ("helmholtz:1x1431655765", "helmholtz:1x1431655766", 1 << 32),
+    ] {
+        assert_eq!(refused(fits), None, "{fits}");
+        let message = refused(too_large).unwrap_or_else(|| panic!("{too_large}"));
+        assert!(message.contains(&format!("about {entries} entries")), "{message}");
+    }
+    assert!(Spec::parse("gen:markov:2000000000x1:p").is_ok());
 }
 
 #[test]

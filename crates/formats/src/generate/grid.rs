@@ -22,6 +22,13 @@ fn step(i: usize, p: Size, size: Size, axis: usize, up: bool) -> Option<usize> {
     }
 }
 
+/// The points of a grid, and the neighbours along the axes of all points together.
+pub(super) fn star(size: Size) -> [u128; 2] {
+    let sides = size.map(|side| side as u128);
+    let points: u128 = sides.iter().product();
+    [points, sides.iter().map(|side| 2 * (points - points / side)).sum()]
+}
+
 /// `−Δ` with Dirichlet boundaries, times h²: −1 for each neighbour, and on the diagonal the number of
 /// neighbours of an inner point. With `corners`, all neighbours in the surrounding box (9 and 27 points),
 /// otherwise only those along the axes.

@@ -166,13 +166,16 @@ impl Spec {
     fn entries_at_least(&self) -> Option<u64> {
         let product =
             |factors: &[usize]| factors.iter().try_fold(1u64, |product, &f| product.checked_mul(f as u64));
+        let star = |size: grid::Size, diagonal: bool| {
+            let [points, neighbours] = grid::star(size);
+            u64::try_from(neighbours + if diagonal { points } else { 0 }).ok()
+        };
         match self.model {
-            Model::Poisson { size: [x, y, z], .. } | Model::Convection { size: [x, y, z], .. } => {
-                product(&[3, x, y, z])
+            Model::Poisson { size, corners: true, .. } => product(&size.map(|side| 3 * side - 2)),
+            Model::Poisson { size, .. } | Model::Convection { size, .. } | Model::Helmholtz { size, .. } => {
+                star(size, true)
             }
-            Model::Helmholtz { size: [x, y, _], .. } | Model::Markov { size: [x, y, _], .. } => {
-                product(&[3, x, y])
-            }
+            Model::Markov { size, discount } => star(size, discount.is_some()),
             Model::PoissonP1 { m } => product(&[4, m, m]),
             Model::Elasticity3d { m } => product(&[18, m, m, m]),
             Model::Spe10Like { .. } => Some(7_780_000),
@@ -187,22 +190,15 @@ impl Spec {
 impl Spec {
     /// Approximate numbers of rows and entries, rather too low than too high.
     fn size_about(&self) -> [f64; 2] {
-        // A point and its neighbours on both sides in each direction, if they exist.
-        let star = |size: grid::Size| {
-            let sides = size.map(|side| side as f64);
-            let points: f64 = sides.iter().product();
-            [points, points + sides.iter().map(|side| 2.0 * (points - points / side)).sum::<f64>()]
-        };
         let square = |n: usize, each: f64| [n as f64, n as f64 * each];
         match self.model {
-            Model::Poisson { size, corners: true, .. } => {
-                let [points, _] = star(size);
-                [points, size.iter().map(|&side| 3.0 * side as f64 - 2.0).product()]
+            Model::Poisson { size, .. }
+            | Model::Convection { size, .. }
+            | Model::Helmholtz { size, .. }
+            | Model::Markov { size, .. } => {
+                let [points, _] = grid::star(size);
+                [points as f64, self.entries_at_least().map_or(f64::INFINITY, |entries| entries as f64)]
             }
-            Model::Poisson { size, .. } | Model::Convection { size, .. } | Model::Helmholtz { size, .. } => {
-                star(size)
-            }
-            Model::Markov { size: [x, y, _], .. } => square(x * y, 3.0),
             Model::PoissonP1 { m } => square(m * m, 6.5),
             Model::Elasticity3d { m } => square(3 * m * (m + 1) * (m + 1), 36.0),
             Model::Spe10Like { .. } => [1_122_000.0, 7_780_000.0],
