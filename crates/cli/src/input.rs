@@ -3,7 +3,7 @@ use crate::args::NumberType;
 use crate::failure::{Failure, Result};
 use crate::progress::Reading;
 use lacuna::backend::pages;
-use lacuna::backend::text::escaped;
+use lacuna::backend::text::{escaped, shown_name, shown_word};
 use lacuna::formats::io::{About, Opened, Wanted};
 use lacuna::formats::mm::ReadOptions;
 use lacuna::{Csr, Error, Kind, Scalar, Spec};
@@ -86,7 +86,7 @@ fn claim(path: &str) -> Result<()> {
     let mut claimed = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
     if claimed.contains(&identity) {
         let message = "another argument reads it already, and it can be read only once";
-        return Err(Failure::Usage(format!("{}: {message}", escaped(path))));
+        return Err(Failure::Usage(format!("{}: {message}", shown_name(path))));
     }
     claimed.push(identity);
     Ok(())
@@ -193,7 +193,7 @@ impl Source {
     /// The vector in the file.
     pub(crate) fn read_vector<T: Scalar>(&self, quiet: bool) -> Result<Vec<T>> {
         let From::File(file) = &self.from else {
-            return Err(Failure::Usage(format!("{}: a generator has no vector", self.name)));
+            return Err(Failure::Usage(format!("{}: a generator has no vector", shown_name(&self.name))));
         };
         let notes = |note: &str| self.note(note, quiet);
         let options = ReadOptions { progress: None, notes: Some(&notes) };
@@ -203,7 +203,8 @@ impl Source {
     /// The right-hand side, which must be present.
     pub(crate) fn needed_right_hand_side<T: Scalar>(&self, quiet: bool) -> Result<Vec<T>> {
         self.right_hand_side(quiet)?.ok_or_else(|| {
-            Failure::Usage(format!("--rhs: {} has no right-hand side of one column", self.name))
+            let name = shown_name(&self.name);
+            Failure::Usage(format!("--rhs: {name} has no right-hand side of one column"))
         })
     }
 
@@ -228,7 +229,7 @@ impl Source {
         let Some(mut found) = held.as_mut().map_or(Ok(None), Opened::right_hand_side)? else {
             return Ok(None);
         };
-        let (name, about) = (escaped(found.name()).into_owned(), found.about());
+        let (name, about) = (shown_name(found.name()).into_owned(), found.about());
         if about.cols != 1 {
             let (rows, cols) = (about.rows, about.cols);
             self.note(
@@ -267,6 +268,7 @@ impl VectorSource {
             Some(("random", seed)) => match seed.parse() {
                 Ok(seed) => Ok(VectorSource::Random(seed)),
                 Err(_) => {
+                    let (text, seed) = (shown_name(text), shown_word(seed));
                     let message = format!("{option} {text}: the seed should be a whole number, got `{seed}`");
                     Err(Failure::Usage(message))
                 }
@@ -315,7 +317,7 @@ impl VectorSource {
                 let notes = |note: &str| matrix.note(note, quiet);
                 let options = ReadOptions { progress: None, notes: Some(&notes) };
                 let vector = file.with(|opened| opened.vector(&options))?;
-                length.check(&format!("{option} {}", escaped(&file.path)), &vector)?;
+                length.check(&format!("{option} {}", shown_name(&file.path)), &vector)?;
                 Ok(vector)
             }
         }

@@ -1,7 +1,7 @@
 //! Writing to standard output and error, whose reader may close at any time.
 use crate::failure::{Failure, Result};
 use crate::input::STANDARD;
-use lacuna::backend::text::{printable, printable_json};
+use lacuna::backend::text::{printable, printable_json, shown_name};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -86,16 +86,17 @@ pub(crate) fn report_aside(
 
 /// Rejects a path where no file can be created, before any work is done for it.
 pub fn check_place(option: &str, path: &str) -> Result<()> {
-    let place = Path::new(path);
+    let (place, shown) = (Path::new(path), shown_name(path));
     if path == STANDARD {
         return Ok(());
     }
     if path.is_empty() || place.is_dir() {
-        return Err(Failure::Usage(format!("{option} {path}: expected the name of a file")));
+        return Err(Failure::Usage(format!("{option} {shown}: expected the name of a file")));
     }
     match place.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         Some(folder) if !folder.is_dir() => {
-            Err(Failure::Usage(format!("{option} {path}: there is no folder {}", folder.display())))
+            let folder = folder.display().to_string();
+            Err(Failure::Usage(format!("{option} {shown}: there is no folder {}", shown_name(&folder))))
         }
         _ => Ok(()),
     }

@@ -4,7 +4,7 @@ use crate::failure::{Failure, Result};
 use crate::input::STANDARD;
 use crate::measure::{Machine, Measured};
 use crate::report::{counted_units, thousands};
-use lacuna::backend::text::printable_json;
+use lacuna::backend::text::{printable_json, shown_name};
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -220,7 +220,9 @@ pub fn read(path: &str) -> Result<Vec<Line>> {
     lines
         .map(|(at, line)| {
             serde_json::from_str(line).map_err(|error| {
-                let at = at + 1;
+                // It quotes what it found.
+                let (path, at, error) = (shown_name(path), at + 1, error.to_string());
+                let error = shown_name(&error);
                 Failure::Usage(format!("{path}, line {at}: expected a saved result: {error}"))
             })
         })

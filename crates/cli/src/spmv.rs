@@ -6,6 +6,7 @@ use crate::measure::{BUDGET, Samples, triad};
 use crate::number::with_type;
 use crate::report::thousands;
 use crate::{out, plot};
+use lacuna::backend::text::shown_word;
 use lacuna::formats::{FORMATS, Profile, choose_format, convert, reorder};
 use lacuna::{
     Backend, Csr, DeviceInfo, Error, Kind, OnBackend, Scalar, Structure, TimedProduct, Tuned, tune_format,
@@ -114,7 +115,8 @@ fn names(asked: &[String], tuned: &Option<Tuned>) -> lacuna::Result<Vec<&'static
             None if name == "all" => names.extend(FORMATS.iter().map(|f| f.name)),
             None => {
                 let known: Vec<_> = FORMATS.iter().map(|f| f.name).collect();
-                let message = format!("expected `all`, `tune` or one of {}, got `{name}`", known.join(", "));
+                let (known, name) = (known.join(", "), shown_word(name));
+                let message = format!("expected `all`, `tune` or one of {known}, got `{name}`");
                 return Err(Error::Argument { what: "format".into(), message });
             }
         }

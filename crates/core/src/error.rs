@@ -1,5 +1,5 @@
 //! Errors: the operation, what it expected, what it got, and where.
-use crate::text::escaped;
+use crate::text::{escaped, shown_name};
 use std::fmt::Display;
 
 /// The result of an operation of this library.
@@ -64,7 +64,7 @@ pub enum Error {
         message: String,
     },
     /// Text that could not be parsed. Lines and columns count from 1; column 0 stands for the whole line.
-    #[error("{}:{line}{}: {message}", escaped(source_name), if *column > 0 { format!(":{column}") } else { String::new() })]
+    #[error("{}:{line}{}: {message}", shown_name(source_name), if *column > 0 { format!(":{column}") } else { String::new() })]
     Parse {
         /// The file, or a name for the source.
         source_name: String,
@@ -76,7 +76,7 @@ pub enum Error {
         message: String,
     },
     /// Malformed bytes in a file. Offsets count from 0.
-    #[error("{}: byte {offset}: {message}", escaped(source_name))]
+    #[error("{}: byte {offset}: {message}", shown_name(source_name))]
     Malformed {
         /// The file, and the member of an archive if there is one.
         source_name: String,
@@ -86,7 +86,7 @@ pub enum Error {
         message: String,
     },
     /// A file that could not be read or written.
-    #[error("{operation} {}: {}", escaped(path), escaped(&source.to_string()))]
+    #[error("{operation} {}: {}", shown_name(path), escaped(&source.to_string()))]
     Io {
         /// The operation.
         operation: String,

@@ -47,7 +47,47 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     replaced(text, is_hidden, |c| c.escape_default().to_string())
 }
 
-/// The same for multi-line text: line ends and tabs are kept.
+/// Maximum number of characters of a name in an error.
+const NAME: usize = 250;
+/// Maximum number of bytes of a word in an error.
+const WORD: usize = 40;
+
+/// A name as [`escaped`], for an error; the middle of a very long one is left out, since a file may call
+/// something by megabytes.
+///
+/// ```
+/// use lacuna_engine::text::shown_name;
+///
+/// assert_eq!(shown_name("a.mtx"), "a.mtx");
+/// let long = shown_name(&format!("{}.mtx", "a".repeat(1000))).into_owned();
+/// assert!(long.starts_with("aaa") && long.contains("a…a") && long.ends_with("a.mtx") && long.len() < 260);
+/// ```
+pub fn shown_name(name: &str) -> Cow<'_, str> {
+    let count = name.chars().count();
+    if count <= NAME {
+        return escaped(name);
+    }
+    let start: String = name.chars().take(NAME / 2).collect();
+    let end: String = name.chars().skip(count - NAME / 2).collect();
+    Cow::Owned(format!("{}…{}", escaped(&start), escaped(&end)))
+}
+
+/// The start of a word of a file or an argument as [`escaped`], for an error that quotes it.
+///
+/// ```
+/// use lacuna_engine::text::shown_word;
+///
+/// assert_eq!((shown_word("1.2.3"), shown_word(b"\x1B")), ("1.2.3".into(), "\\u{1b}".into()));
+/// assert_eq!(shown_word("9".repeat(1000)), "9".repeat(40) + "…");
+/// ```
+pub fn shown_word(word: impl AsRef<[u8]>) -> String {
+    let word = word.as_ref();
+    let start = String::from_utf8_lossy(&word[..word.len().min(WORD)]);
+    let more = if word.len() > WORD { "…" } else { "" };
+    escaped(&start).into_owned() + more
+}
+
+/// The same as [`escaped`] for multi-line text: line ends and tabs are kept.
 pub fn printable(text: &str) -> Cow<'_, str> {
     replaced(text, |c| is_hidden(c) && c != '\n' && c != '\t', |c| c.escape_default().to_string())
 }

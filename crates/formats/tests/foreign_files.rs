@@ -184,6 +184,29 @@ fn an_archive_without_one_matrix_says_what_it_has() {
 }
 
 #[test]
+fn errors_and_notes_shorten_long_names() {
+    let folder = "d".repeat(100_000);
+    let [a, b, x] = ["a.mtx", "a_b.mtx", "x.mtx"].map(|file| format!("{folder}/{file}"));
+    let is_short = |text: &str, end: &str| {
+        assert!(text.len() < 2500 && text.contains("ddd…ddd") && text.ends_with(end), "{text}");
+    };
+    let broken = A.replace("2 2 5", "2 2 x");
+    let message = refused(&tar(&[(&a, broken.as_bytes())]));
+    is_short(&message, "d/a.mtx:5:5: the value should be a real number, got `x`");
+    is_short(
+        &refused(&tar(&[(&a, &A.as_bytes()[..46])])),
+        "d/a.mtx:1: the file ends before the line `rows columns entries`",
+    );
+    is_short(&refused(&tar(&[(&a, A.as_bytes()), (&x, A.as_bytes())])), "; unpack the archive first");
+    is_short(&refused(&tar(&[(&folder, b"")])), "ddd");
+
+    let both = tar(&[("a/a.mtx", A.as_bytes()), (&b, B.as_bytes())]);
+    let mut file = opened(&both, Wanted::Matrix);
+    file.matrix::<f64>(&ReadOptions::default()).unwrap();
+    is_short(file.right_hand_side().unwrap().expect("a right-hand side").name(), "d/a_b.mtx");
+}
+
+#[test]
 fn other_kinds_are_named() {
     let utf16: Vec<u8> = A.encode_utf16().flat_map(u16::to_le_bytes).collect();
     for (bytes, word) in [

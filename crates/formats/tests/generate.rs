@@ -326,6 +326,27 @@ fn wrong_names_are_answered_with_what_there_is() {
 }
 
 #[test]
+fn long_names_and_arguments_are_shortened() {
+    let long = "x".repeat(100_000);
+    for start in [
+        "",
+        "poisson1d:",
+        "poisson1d:5:",
+        "poisson2d:",
+        "poisson2d:5x5:",
+        "convection:5x5:",
+        "spe10-like:",
+        "alike:",
+    ] {
+        let text = format!("gen:{start}{long}");
+        let message = Spec::parse(&text).expect_err(start).to_string();
+        assert!(message.len() < 1000 && message.contains("xxx…`"), "{message}");
+    }
+    let zeros = Spec::parse(&format!("gen:convection:9x9:{}1e60", "0".repeat(100_000))).unwrap();
+    assert!(zeros.build::<f32>().expect_err("f32").to_string().len() < 1000);
+}
+
+#[test]
 fn as_many_entries_as_32_bits_count_are_accepted() {
     let refused = |text: &str| {
         let message = Spec::parse(text).err()?.to_string();

@@ -4,6 +4,7 @@ use crate::failure::Result;
 use crate::input::Source;
 use crate::measure::{GMRES_ONCE, SPMV};
 use crate::record::{PRODUCTS, VECTORS};
+use lacuna::backend::text::shown_word;
 use lacuna::formats::FORMATS;
 use lacuna::solvers::{METHODS, method, name_of};
 use lacuna::{Error, Kind, Options, Stop};
@@ -147,7 +148,8 @@ pub fn names(list: &[&str]) -> Vec<String> {
 fn known(what: &str, asked: &[String], names: Vec<&str>) -> Result<()> {
     match asked.iter().find(|name| !names.contains(&name.as_str())) {
         Some(name) => {
-            let message = format!("expected one or more of {}, got `{name}`", names.join(", "));
+            let (names, name) = (names.join(", "), shown_word(name));
+            let message = format!("expected one or more of {names}, got `{name}`");
             Err(Error::Argument { what: what.into(), message }.into())
         }
         None => Ok(()),

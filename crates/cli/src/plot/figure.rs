@@ -1,5 +1,6 @@
 //! A drawing: lines, rectangles and text as SVG.
 use crate::failure::{Failure, Result};
+use lacuna::backend::text::shown_name;
 use std::fmt::{Arguments, Write};
 
 /// Colours that are distinct for people with any kind of colour vision (Okabe and Ito).
@@ -89,7 +90,7 @@ impl Figure {
         let bytes = match format_of(path) {
             #[cfg(feature = "png")]
             Some("png") => super::png::encode(&svg).map_err(|message| lacuna::Error::Unsupported {
-                operation: format!("drawing {path}"),
+                operation: format!("drawing {}", shown_name(path)),
                 message,
             })?,
             _ => svg.into_bytes(),
@@ -100,13 +101,14 @@ impl Figure {
 
 /// Rejects a name whose extension this build does not write, before any work is done for it.
 pub(crate) fn check_name(path: &str) -> Result<()> {
+    let shown = shown_name(path);
     match format_of(path) {
         Some("png") if cfg!(not(feature = "png")) => Err(Failure::Usage(format!(
-            "--plot {path}: this build writes no PNG; use a name that ends in .svg, or install the command with \
+            "--plot {shown}: this build writes no PNG; use a name that ends in .svg, or install the command with \
              `--features png`"
         ))),
         Some(_) => Ok(()),
-        None => Err(Failure::Usage(format!("--plot {path}: expected a name that ends in .svg or .png"))),
+        None => Err(Failure::Usage(format!("--plot {shown}: expected a name that ends in .svg or .png"))),
     }
 }
 

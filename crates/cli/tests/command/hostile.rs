@@ -24,6 +24,24 @@ fn a_wrong_banner() {
 }
 
 #[test]
+fn long_arguments_are_shortened() {
+    let bench = Bench::new();
+    let long = "x".repeat(50_000);
+    for command in [
+        format!("solve {long}"),
+        format!("solve gen:{long}"),
+        format!("solve gen:poisson1d:9 --rhs random:{long}"),
+        format!("info gen:poisson1d:9 --json {long}/a.json"),
+        format!("info gen:poisson1d:9 --plot {long}"),
+        format!("convert gen:poisson1d:9 {long}.mat"),
+        format!("spmv gen:poisson1d:9 --format {long}"),
+    ] {
+        let message = bench.refused(&command);
+        assert!(message.len() < 1500 && message.contains('…'), "{message}");
+    }
+}
+
+#[test]
 fn an_index_out_of_range() {
     let bench = Bench::new();
     bench.matrix("a.mtx", 2, 2, &["1 1 1.0", "3 1 1.0"]);

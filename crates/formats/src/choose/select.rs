@@ -1,6 +1,7 @@
 //! Choice of a format: all candidates with their bytes, and the choice with its reason.
 use crate::choose::footprint::{Footprint, Footprints};
 use crate::{Bcsr, Csr, Dense, Dia, Hyb, Packed, Pkt, Sell, Stencil, Structure, storage::bcsr::BLOCK_SIZES};
+use lacuna_engine::text::shown_word;
 use lacuna_engine::{Cost, Error, Format, Result, Scalar, compiled_here};
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -94,7 +95,7 @@ pub fn convert<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<
                     return Ok(Arc::new(Bcsr::from_csr(a, size)?));
                 }
                 let names: Vec<_> = FORMATS.iter().map(|f| f.name).collect();
-                let message = format!("expected one of {}, got `{name}`", names.join(", "));
+                let message = format!("expected one of {}, got `{}`", names.join(", "), shown_word(name));
                 return Err(Error::Argument { what: "format".into(), message });
             }
         })

@@ -2,6 +2,7 @@
 use super::alike::{Shape, look_alikes};
 use super::{elements, grid, network, reservoir};
 use crate::Csr;
+use lacuna_engine::text::{shown_name, shown_word};
 use lacuna_engine::{Error, Result, Scalar, check_process, compiled_here, memory};
 use std::fmt;
 use std::str::FromStr;
@@ -97,9 +98,10 @@ impl Spec {
         let Some(generator) = GENERATORS.iter().find(|g| g.name == name) else {
             let names: Vec<_> = GENERATORS.iter().map(|g| g.name).collect();
             return Err(Error::Argument {
-                what: text.into(),
+                what: shown_name(text).into(),
                 message: format!(
-                    "no generator is called `{name}`; there are {}; for example {}",
+                    "no generator is called `{}`; there are {}; for example {}",
+                    shown_word(name),
                     names.join(", "),
                     GENERATORS[1].example
                 ),
@@ -131,7 +133,7 @@ impl Spec {
     /// `u32::MAX` entries, or they cannot fit in memory; and as [`check_process`].
     pub fn build<T: Scalar>(&self) -> Result<Csr<T>> {
         compiled_here!(T, |spec: &Spec| -> Result<Csr<T>> {
-            let operation = spec.text.as_str();
+            let operation = &*shown_name(&spec.text);
             check_process(operation)?;
             if spec.is_complex() && !T::KIND.is_complex() {
                 return Err(Error::Unsupported {
@@ -270,8 +272,9 @@ impl<'a> Arguments<'a> {
             Some(given) if given == (2 * dimensions + 1).to_string() => false,
             Some(given) => {
                 return Err(self.wrong(&format!(
-                    "the stencil has {} or {points} points, not `{given}`",
-                    2 * dimensions + 1
+                    "the stencil has {} or {points} points, not `{}`",
+                    2 * dimensions + 1,
+                    shown_word(given)
                 )));
             }
         };
@@ -304,7 +307,8 @@ impl<'a> Arguments<'a> {
         let name = self.required("NAME")?;
         let Some(shape) = Shape::named(name) else {
             let names = look_alikes();
-            return Err(self.wrong(&format!("NAME should be one of {}, got `{name}`", names.join(", "))));
+            let (names, name) = (names.join(", "), shown_word(name));
+            return Err(self.wrong(&format!("NAME should be one of {names}, got `{name}`")));
         };
         let part = self.optional().map_or(Ok(1), |part| self.positive("PART", part))?;
         Ok(Model::Alike { shape, part })
@@ -327,13 +331,14 @@ impl<'a> Arguments<'a> {
 
     /// A positive number that fits in 32 bits.
     fn positive(&self, what: &str, part: &str) -> Result<usize> {
+        let shown = shown_word(part);
         match part.parse::<u64>() {
             Ok(0) => Err(self.wrong(&format!("{what} should be at least 1, got 0"))),
             Ok(n) if n <= u64::from(u32::MAX) => Ok(n as usize),
             _ if !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()) => {
-                Err(self.wrong(&format!("{what} should be at most {}, got {part}", u32::MAX)))
+                Err(self.wrong(&format!("{what} should be at most {}, got {shown}", u32::MAX)))
             }
-            _ => Err(self.wrong(&format!("{what} should be a positive whole number, got `{part}`"))),
+            _ => Err(self.wrong(&format!("{what} should be a positive whole number, got `{shown}`"))),
         }
     }
 
@@ -349,7 +354,7 @@ impl<'a> Arguments<'a> {
         if !dimensions.contains(&sides.len()) {
             let expected =
                 if dimensions.end() == &3 && dimensions.start() == &3 { "NXxNYxNZ" } else { "NXxNY" };
-            return Err(self.wrong(&format!("the size should be {expected}, got `{part}`")));
+            return Err(self.wrong(&format!("the size should be {expected}, got `{}`", shown_word(part))));
         }
         let mut size = [1; 3];
         for ((side, part), name) in size.iter_mut().zip(&sides).zip(["NX", "NY", "NZ"]) {
@@ -363,20 +368,22 @@ impl<'a> Arguments<'a> {
         let Some(part) = self.optional() else { return Ok(None) };
         match part.parse::<f64>() {
             Ok(number) if number.is_finite() && number >= 0.0 => Ok(Some(number)),
-            _ => Err(self.wrong(&format!("{what} should be a number from 0, got `{part}`"))),
+            _ => Err(self.wrong(&format!("{what} should be a number from 0, got `{}`", shown_word(part)))),
         }
     }
 
     fn seed(&self, part: &str) -> Result<u64> {
-        part.parse().map_err(|_| self.wrong(&format!("SEED should be a whole number from 0, got `{part}`")))
+        let shown = shown_word(part);
+        part.parse().map_err(|_| self.wrong(&format!("SEED should be a whole number from 0, got `{shown}`")))
     }
 
     /// An error if arguments are left over.
     fn finish(&self) -> Result<()> {
         match self.parts.get(self.next) {
             Some(part) => Err(self.wrong(&format!(
-                "nothing is expected after `{}`, got `{part}`",
-                self.parts[..self.next].join(":")
+                "nothing is expected after `{}`, got `{}`",
+                shown_word(self.parts[..self.next].join(":")),
+                shown_word(part)
             ))),
             None => Ok(()),
         }
@@ -386,7 +393,7 @@ impl<'a> Arguments<'a> {
     fn wrong(&self, message: &str) -> Error {
         let Generator { name, arguments, example, .. } = self.generator;
         Error::Argument {
-            what: self.text.into(),
+            what: shown_name(self.text).into(),
             message: format!("{message}; it is called as gen:{name}:{arguments}, for example {example}"),
         }
     }

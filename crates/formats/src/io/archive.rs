@@ -4,7 +4,7 @@
 //! An archive is read once, from start to end, so that it may come from a pipe. Small members that may turn
 //! out to be the requested one are kept.
 use super::unpack::Stream;
-use lacuna_engine::text::escaped;
+use lacuna_engine::text::shown_name;
 use lacuna_engine::{Error, Result};
 use std::io::{self, Cursor, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -93,7 +93,7 @@ pub(super) fn find<'r>(
         } else if wanted == Wanted::Matrix {
             return Ok(Err(format!(
                 "the archive holds {} beside other matrices, and none that is called as its folder; unpack it first",
-                escaped(&path)
+                shown_name(&path)
             )));
         }
     }
@@ -104,7 +104,8 @@ pub(super) fn find<'r>(
 fn only(mut archive: Archive<'_>, others: Vec<String>) -> Result<Found<'_>, String> {
     let list = |names: &[&str]| {
         let more = if names.len() > LISTED { ", …" } else { "" };
-        escaped(&names[..names.len().min(LISTED)].join(", ")).into_owned() + more
+        let listed: Vec<_> = names.iter().take(LISTED).map(|name| shown_name(name)).collect();
+        listed.join(", ") + more
     };
     let stems: Vec<&str> =
         archive.kept.iter().filter_map(|(path, _)| matrix_name(path)).map(|(_, stem)| stem).collect();
@@ -136,7 +137,7 @@ impl<'r> Beside<'r> {
         let failed = |source| Error::Io { operation: "reading".into(), path: name.into(), source };
         let archive = name.split_once(':').map_or(name, |(archive, _)| archive);
         let found = self.right_hand_side().map_err(failed)?;
-        Ok(found.map(|(member, stream)| (format!("{archive}:{member}"), stream)))
+        Ok(found.map(|(member, stream)| (format!("{archive}:{}", shown_name(&member)), stream)))
     }
 
     /// The right-hand side of the matrix, `NAME_b`, with its name; members before it are skipped.

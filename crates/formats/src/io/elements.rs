@@ -1,6 +1,6 @@
 //! Arrays of numbers in binary files: any width, either byte order.
 use crate::parallel;
-use lacuna_engine::text::escaped;
+use lacuna_engine::text::{escaped, shown_name};
 use lacuna_engine::{Error, Kind, Result, Scalar, memory, pages};
 use std::io::Read;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Contents {
 
 /// The name of the operation of reading a file, for errors.
 pub(super) fn reading(name: &str) -> String {
-    format!("reading {}", escaped(name))
+    format!("reading {}", shown_name(name))
 }
 
 /// The error for too many items for 32-bit indices.
@@ -381,7 +381,7 @@ impl Elements {
         }
         let more =
             if count > 1 { format!("; the same is true of {} more", count - 1) } else { String::new() };
-        first.map(|first| format!("{}: {first}{more}", escaped(&self.contents.name)))
+        first.map(|first| format!("{}: {first}{more}", shown_name(&self.contents.name)))
     }
 }
 

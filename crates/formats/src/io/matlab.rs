@@ -14,7 +14,7 @@ use super::elements::{Contents, ElementKind, Elements, reading, too_many};
 use super::mm::Symmetry;
 use super::stored::{Layout, Stored, StoredValues, sizes};
 use flate2::read::ZlibDecoder;
-use lacuna_engine::text::escaped;
+use lacuna_engine::text::shown_name;
 use lacuna_engine::{Error, Result};
 use std::io::Read;
 use std::sync::Arc;
@@ -102,11 +102,10 @@ fn chosen(
     wanted: Wanted,
 ) -> Result<(Stored, Option<Stored>)> {
     let names = |found: &[Variable]| {
-        let all: Vec<&str> =
-            found.iter().map(|v| v.name.as_str()).chain(others.iter().map(String::as_str)).collect();
-        let more = if all.len() > LISTED { ", …" } else { "" };
-        let list = all[..all.len().min(LISTED)].join(", ") + more;
-        if all.is_empty() { "no variable".into() } else { escaped(&list).into_owned() }
+        let all = found.iter().map(|v| &v.name).chain(others);
+        let listed: Vec<_> = all.take(LISTED).map(|name| shown_name(name)).collect();
+        let more = if found.len() + others.len() > LISTED { ", …" } else { "" };
+        if listed.is_empty() { "no variable".into() } else { listed.join(", ") + more }
     };
     let position = |found: &[Variable], name: &str| found.iter().position(|v| v.name == name);
     let only = |found: &[Variable], fits: &dyn Fn(&Variable) -> bool| {

@@ -12,6 +12,7 @@
 use super::elements::{Contents, ElementKind, Elements, reading};
 use super::stored::Stored;
 use super::{Columns, Form};
+use lacuna_engine::text::shown_word;
 use lacuna_engine::{Error, Kind, Result, Scalar};
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -109,9 +110,8 @@ impl Header {
                 };
                 let message = format!(
                     "expected elements of type f4, f8, c8, c16, i1 to i8, u1 to u8 or b1, got `{}`{why}",
-                    self.descr
+                    shown_word(&self.descr)
                 );
-                let message = lacuna_engine::text::escaped(&message).into_owned();
                 return Err(Error::Unsupported { operation: reading(name), message });
             }
         };
@@ -141,7 +141,7 @@ impl Header {
             [b'<', b'U', ..] => rest.iter().copied().step_by(4).collect(),
             [b'>', b'U', ..] => rest.iter().copied().skip(3).step_by(4).collect(),
             _ => {
-                let message = format!("expected a text, got elements of type `{}`", self.descr);
+                let message = format!("expected a text, got elements of type `{}`", shown_word(&self.descr));
                 return Err(contents.malformed(0, message));
             }
         };

@@ -17,6 +17,7 @@ use super::mm::Symmetry;
 use super::npy::{Header, descr, header};
 use super::stored::{Layout, Stored, StoredValues, sizes};
 use crate::Csr;
+use lacuna_engine::text::{shown_name, shown_word};
 use lacuna_engine::{Error, Result, Scalar, memory};
 use std::io::{self, Cursor, Read, Seek, Write};
 use std::sync::Arc;
@@ -67,14 +68,12 @@ impl Archive<'_> {
     }
 
     fn missing(&self, file: &str) -> Error {
-        let names: Vec<String> =
-            self.zip.file_names_raw().take(LISTED).map(|n| String::from_utf8_lossy(n).into_owned()).collect();
+        let names = self.zip.file_names_raw().take(LISTED).map(String::from_utf8_lossy);
+        let names: Vec<_> = names.map(|name| shown_name(&name).into_owned()).collect();
         let more = if self.zip.len() > LISTED { ", …" } else { "" };
         let holds = if names.is_empty() { "no file at all".into() } else { names.join(", ") + more };
-        let message = format!(
-            "expected the member {file}, as scipy.sparse.save_npz writes; the archive holds {}",
-            lacuna_engine::text::escaped(&holds)
-        );
+        let message =
+            format!("expected the member {file}, as scipy.sparse.save_npz writes; the archive holds {holds}");
         Error::Unsupported { operation: reading(self.name), message }
     }
 }
@@ -117,8 +116,7 @@ pub(super) fn read(contents: &Arc<Contents>) -> Result<Stored> {
         "dia" => archive.diagonals()?,
         "coo" => archive.coordinates(rows, cols)?,
         _ => {
-            let message = format!("expected the form csr, csc, bsr, dia or coo, got `{form}`");
-            let message = lacuna_engine::text::escaped(&message).into_owned();
+            let message = format!("expected the form csr, csc, bsr, dia or coo, got `{}`", shown_word(&form));
             return Err(Error::Unsupported { operation: reading(name), message });
         }
     };

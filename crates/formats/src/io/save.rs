@@ -4,7 +4,7 @@ use super::{Form, npy, npz, petsc};
 use crate::Csr;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use lacuna_engine::text::escaped;
+use lacuna_engine::text::shown_name;
 use lacuna_engine::{Error, Result, Scalar};
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -103,7 +103,7 @@ fn check_packing(path: &Path, expected: &str) -> Result<()> {
 }
 
 fn refused(path: &Path, message: &str) -> Error {
-    let operation = format!("writing {}", escaped(&path.display().to_string()));
+    let operation = format!("writing {}", shown_name(&path.display().to_string()));
     Error::Unsupported { operation, message: message.into() }
 }
 

@@ -1,9 +1,10 @@
 //! The contents of a file: decompressed, extracted from an archive, and without a byte order mark.
 use super::archive::{Beside, Found, Wanted, find, is_tar};
+use super::elements::reading;
 use super::{Form, foreign};
 use bzip2::bufread::BzDecoder;
 use flate2::bufread::GzDecoder;
-use lacuna_engine::text::escaped;
+use lacuna_engine::text::shown_name;
 use lacuna_engine::{Error, Result};
 use lzma_rust2::XzReader;
 use std::fs::File;
@@ -59,10 +60,7 @@ pub(super) fn text<'r>(name: &str, raw: Stream<'r>, wanted: Wanted, expected: Ex
     let (mut name, mut stream, mut plain, mut beside) = (name.to_string(), raw, true, None);
     for _ in 0..=LAYERS {
         let failed = |source| Error::Io { operation: "reading".into(), path: name.clone(), source };
-        let unsupported = |message: String| Error::Unsupported {
-            operation: format!("reading {}", escaped(&name)),
-            message,
-        };
+        let unsupported = |message: String| Error::Unsupported { operation: reading(&name), message };
         let mut head = Vec::new();
         stream.by_ref().take(HEAD).read_to_end(&mut head).map_err(failed)?;
         let packing = Packing::of(&head);
@@ -87,7 +85,7 @@ pub(super) fn text<'r>(name: &str, raw: Stream<'r>, wanted: Wanted, expected: Ex
             Packing::Tar if beside.is_some() => return Err(unsupported("an archive in an archive".into())),
             Packing::Tar => match find(Box::new(whole), &name, wanted).map_err(failed)? {
                 Ok(Found { name: member, text, beside: archive }) => {
-                    (name, beside) = (format!("{name}:{member}"), Some(archive));
+                    (name, beside) = (format!("{name}:{}", shown_name(&member)), Some(archive));
                     text
                 }
                 Err(message) => return Err(unsupported(message)),
@@ -100,7 +98,7 @@ pub(super) fn text<'r>(name: &str, raw: Stream<'r>, wanted: Wanted, expected: Ex
         plain = false;
     }
     let message = format!("it is packed more than {LAYERS} times over");
-    Err(Error::Unsupported { operation: format!("reading {}", escaped(&name)), message })
+    Err(Error::Unsupported { operation: reading(&name), message })
 }
 
 /// The kind of compression.

@@ -1,6 +1,7 @@
 //! Orders of rows that keep coupled rows close together.
 use crate::order::graph::{Graph, Search};
 use crate::{Csr, PACKET, Permutation};
+use lacuna_engine::text::shown_word;
 use lacuna_engine::{Error, Result, Scalar, compiled_here};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -93,7 +94,8 @@ pub fn reorder<T: Scalar>(a: &Csr<T>, name: &str) -> Result<Option<Permutation>>
             "packets" => by_parts(a, PACKET),
             _ => {
                 let names: Vec<_> = ORDERS.iter().map(|o| o.name).collect();
-                let message = format!("expected none, auto or one of {}, got `{name}`", names.join(", "));
+                let (names, name) = (names.join(", "), shown_word(name));
+                let message = format!("expected none, auto or one of {names}, got `{name}`");
                 return Err(Error::Argument { what: "reorder".into(), message });
             }
         };

@@ -122,6 +122,24 @@ fn what_is_wrong_with_an_array_is_told() {
     assert_eq!(message.to_string(), "reading a.npy: column 0, row 0: NaN is not a finite number of type f64");
 }
 
+#[test]
+fn what_is_quoted_is_shortened() {
+    let long = "x".repeat(50_000);
+    let dictionary = format!("{{'descr': '{long}', 'fortran_order': False, 'shape': (1,)}}");
+    let form = csr(&long, &[2, 2], &[0, 1, 2], &[0, 1], wholes(&[1, 1]));
+    for (name, bytes) in [
+        ("a.npy", array(&dictionary, &[0; 8])),
+        ("a.npz", archive(&[(&long, Vec::new())])),
+        ("a.npz", form),
+        ("a.rb", format!("t\n1 1 1 1\nrua {long} 1 1\n").into()),
+        ("a.rb", format!("t\n1 1 1 1\nrua 1 1 1\n({long})\n").into()),
+        ("a.rb", format!("t\n1 1 1 1\nrua 1 1 1\n(2I30000) (I9) (F9.1)\n{long}\n").into()),
+    ] {
+        let message = refused(name, &bytes);
+        assert!(message.len() < 1000 && message.contains("xxx…"), "{message}");
+    }
+}
+
 /// An uncompressed zip archive of arrays.
 fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     use std::io::Write;

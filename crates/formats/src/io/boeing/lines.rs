@@ -1,7 +1,7 @@
 //! Lines of fields.
 use super::fortran::Format;
 use crate::io::elements::{Contents, Decimals, may_round_twice, reading};
-use lacuna_engine::text::escaped;
+use lacuna_engine::text::{escaped, shown_word};
 use lacuna_engine::{Error, Result, memory, pages};
 use std::ops::RangeInclusive;
 
@@ -56,14 +56,16 @@ impl<'a> Lines<'a> {
 
     /// An integer at byte `at` of the last line read.
     pub(super) fn whole(&self, at: usize, word: &str, what: &str, range: RangeInclusive<u64>) -> Result<u64> {
-        let got = || word.chars().take(40).collect::<String>();
         match word.parse::<u64>() {
             Ok(number) if range.contains(&number) => Ok(number),
             Ok(_) => {
-                let (first, last) = (range.start(), range.end());
-                Err(self.wrong(at + 1, format!("{what} should be {first} to {last}, got {}", got())))
+                let (first, last, got) = (range.start(), range.end(), shown_word(word));
+                Err(self.wrong(at + 1, format!("{what} should be {first} to {last}, got {got}")))
             }
-            Err(_) => Err(self.wrong(at + 1, format!("{what} should be a whole number, got `{}`", got()))),
+            Err(_) => {
+                let message = format!("{what} should be a whole number, got `{}`", shown_word(word));
+                Err(self.wrong(at + 1, message))
+            }
         }
     }
 
@@ -83,11 +85,8 @@ impl<'a> Lines<'a> {
                     if depth == 0 {
                         let text = String::from_utf8_lossy(&line[start..=at]);
                         let format = Format::parse(&text).ok_or_else(|| {
-                            let got: String = text.chars().take(40).collect();
-                            self.wrong(
-                                start + 1,
-                                format!("expected a Fortran format of numbers such as (10I8), got `{got}`"),
-                            )
+                            let expected = "expected a Fortran format of numbers such as (10I8)";
+                            self.wrong(start + 1, format!("{expected}, got `{}`", shown_word(&*text)))
                         })?;
                         formats.push(format);
                     }
@@ -173,7 +172,7 @@ impl<'a> Lines<'a> {
             let field = format.fields[k];
             let number = field.real::<f64>(text).filter(|number| number.is_finite());
             let number = number.ok_or_else(|| {
-                let got: String = String::from_utf8_lossy(text.trim_ascii()).chars().take(40).collect();
+                let got = shown_word(text.trim_ascii());
                 lines.wrong(start + 1, format!("a {what} should be a finite real number, got `{got}`"))
             })?;
             let single = if may_round_twice(number) { field.real::<f32>(text) } else { None };

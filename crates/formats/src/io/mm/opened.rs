@@ -5,8 +5,8 @@ use super::read::ReadOptions;
 use super::scan::Fault;
 use crate::io::Wanted;
 use crate::io::archive::Beside;
+use crate::io::elements::reading;
 use crate::io::unpack::{Counted, Expected, Stream, Text, open_file, text};
-use lacuna_engine::text::escaped;
 use lacuna_engine::{Error, Result};
 use std::io::{self, Cursor, Read};
 use std::path::Path;
@@ -206,7 +206,7 @@ impl<'r> Opened<'r> {
     }
 
     pub(super) fn operation(&self) -> String {
-        format!("reading {}", escaped(&self.name))
+        reading(&self.name)
     }
 
     pub(super) fn io(&self, source: io::Error) -> Error {

@@ -74,7 +74,7 @@ impl Rounding {
                 1 => format!("; {others} of 1 more"),
                 n => format!("; {others} of {n} more"),
             };
-            let name = lacuna_engine::text::escaped(name);
+            let name = lacuna_engine::text::shown_name(name);
             notes(&format!("{name}:{}:{}: {}{more}", first.line + 1, first.column, why(first)));
         };
         let vanished = |p: &Place| format!("{} is too small for {kind} and became 0", p.text);

@@ -1,7 +1,7 @@
 //! Parses numbers and words of a line of text.
 use super::rounded::Rounding;
 use crate::io::elements::may_round_twice;
-use lacuna_engine::text::escaped;
+use lacuna_engine::text::shown_word;
 use std::ops::RangeInclusive;
 
 /// A syntax error, at a byte of a line or block.
@@ -29,7 +29,7 @@ pub(super) fn words(line: &[u8]) -> impl Iterator<Item = (usize, String)> + '_ {
     std::iter::from_fn(move || {
         at += line[at..].iter().position(|b| !b.is_ascii_whitespace())?;
         let length = word_length(&line[at..]);
-        let word = (at, shown(&line[at..at + length]));
+        let word = (at, shown_word(&line[at..at + length]));
         at += length;
         Some(word)
     })
@@ -38,14 +38,6 @@ pub(super) fn words(line: &[u8]) -> impl Iterator<Item = (usize, String)> + '_ {
 /// Bytes up to the next blank.
 fn word_length(text: &[u8]) -> usize {
     text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len())
-}
-
-/// A word as shown in an error.
-fn shown(word: &[u8]) -> String {
-    const MOST: usize = 40;
-    let text = String::from_utf8_lossy(&word[..word.len().min(MOST)]);
-    let text = escaped(&text);
-    if word.len() > MOST { format!("{text}…") } else { text.into_owned() }
 }
 
 /// Powers of ten that are exact in `f64`.
@@ -126,7 +118,7 @@ impl<'a> Scanner<'a> {
 
     #[cold]
     fn more(&self, expected: &str) -> Fault {
-        let word = shown(self.word(self.at));
+        let word = shown_word(self.word(self.at));
         let blanks = self.text[..self.at].iter().rev().take_while(|b| b.is_ascii_whitespace());
         let why = if blanks.into_iter().any(|&b| b == b'\r') {
             "; a carriage return ends a line only where the first line ends so"
@@ -146,7 +138,7 @@ impl<'a> Scanner<'a> {
                 let end = line + self.text[line..start].trim_ascii_end().len();
                 Fault::new(end, format!("the {what} is missing"))
             }
-            word => Fault::new(start, format!("the {what} should be {expected}, got `{}`", shown(word))),
+            word => Fault::new(start, format!("the {what} should be {expected}, got `{}`", shown_word(word))),
         }
     }
 
@@ -182,7 +174,7 @@ impl<'a> Scanner<'a> {
         if word.is_empty() || !word.iter().all(u8::is_ascii_digit) {
             return self.unexpected(start, &format!("{what} index"), "a whole number from 1");
         }
-        let word = shown(word);
+        let word = shown_word(word);
         if word.bytes().all(|b| b == b'0') {
             return Fault::new(start, format!("the {what} index counts from 1, got {word}"));
         }
@@ -253,7 +245,7 @@ impl<'a> Scanner<'a> {
         if !value.is_finite() {
             return Err(Fault::new(
                 start,
-                format!("the {what} {} is too large for f64", shown(text.as_bytes())),
+                format!("the {what} {} is too large for f64", shown_word(text.as_bytes())),
             ));
         }
         if self.single {
@@ -268,7 +260,7 @@ impl<'a> Scanner<'a> {
         let word = self.word(start);
         let mantissa = word.split(|b| b.is_ascii_alphabetic()).next().unwrap_or_default();
         if value == 0.0 && mantissa.iter().any(|b| (b'1'..=b'9').contains(b)) {
-            self.rounding.vanished.push(start, || format!("the {what} {}", shown(word)), value);
+            self.rounding.vanished.push(start, || format!("the {what} {}", shown_word(word)), value);
         }
     }
 
@@ -299,7 +291,7 @@ impl<'a> Scanner<'a> {
         if !single.is_finite() {
             return Err(Fault::new(
                 start,
-                format!("the {what} {} is too large for f32", shown(self.word(start))),
+                format!("the {what} {} is too large for f32", shown_word(self.word(start))),
             ));
         }
         Ok(f64::from(single))
@@ -317,7 +309,7 @@ impl<'a> Scanner<'a> {
                 let value = if self.single { f64::from(n as f32) } else { n as f64 };
                 // `i64::MAX` rounds to one more in floating point, which is not an `i64`.
                 if value as i128 != i128::from(n) {
-                    self.rounding.inexact.push(start, || format!("the {what} {}", shown(word)), value);
+                    self.rounding.inexact.push(start, || format!("the {what} {}", shown_word(word)), value);
                 }
                 Ok(value)
             }
@@ -329,7 +321,7 @@ impl<'a> Scanner<'a> {
             {
                 Err(Fault::new(
                     start,
-                    format!("the {what} {} is too large for a 64-bit integer", shown(word)),
+                    format!("the {what} {} is too large for a 64-bit integer", shown_word(word)),
                 ))
             }
             Err(_) => Err(self.unexpected(start, what, "a whole number")),
