@@ -184,6 +184,18 @@ fn an_archive_without_one_matrix_says_what_it_has() {
 }
 
 #[test]
+fn a_right_hand_side_is_named_after_its_archive() {
+    let both = tar(&[("a/a.mtx", A.as_bytes()), ("a/a_b.mtx", B.as_bytes())]);
+    let alone = tar(&[("m.mtx", A.as_bytes()), ("m_b.mtx", B.as_bytes())]);
+    for (bytes, member) in [(both, "a/a_b.mtx"), (alone, "m_b.mtx")] {
+        let mut file = Opened::from_reader("C:/at 12:30.tar", &bytes[..], Wanted::Matrix).unwrap();
+        file.matrix::<f64>(&ReadOptions::default()).unwrap();
+        let b = file.right_hand_side().unwrap().expect("a right-hand side");
+        assert_eq!(b.name(), format!("C:/at 12:30.tar:{member}"));
+    }
+}
+
+#[test]
 fn errors_and_notes_shorten_long_names() {
     let folder = "d".repeat(100_000);
     let [a, b, x] = ["a.mtx", "a_b.mtx", "x.mtx"].map(|file| format!("{folder}/{file}"));

@@ -49,6 +49,8 @@ pub(super) struct Archive<'r> {
 /// An archive whose matrix has been found.
 pub(in crate::io) struct Beside<'r> {
     archive: Arc<Mutex<Archive<'r>>>,
+    /// The name of the archive.
+    name: String,
     /// The matrix's name without its extension.
     stem: String,
 }
@@ -80,10 +82,10 @@ pub(super) fn find<'r>(
             Wanted::Vector => stem.ends_with("_b"),
         };
         if fits {
-            let stem = stem.to_string();
+            let (name, stem) = (name.into(), stem.into());
             let archive = Arc::new(Mutex::new(archive));
             let text = Box::new(Member(archive.clone()));
-            return Ok(Ok(Found { name: path, text, beside: Beside { archive, stem } }));
+            return Ok(Ok(Found { name: path, text, beside: Beside { archive, name, stem } }));
         }
         if archive.left <= room {
             room -= archive.left;
@@ -97,11 +99,11 @@ pub(super) fn find<'r>(
             )));
         }
     }
-    Ok(only(archive, others))
+    Ok(only(archive, name, others))
 }
 
 /// The only possible member of an archive that was read to its end.
-fn only(mut archive: Archive<'_>, others: Vec<String>) -> Result<Found<'_>, String> {
+fn only<'r>(mut archive: Archive<'r>, name: &str, others: Vec<String>) -> Result<Found<'r>, String> {
     let list = |names: &[&str]| {
         let more = if names.len() > LISTED { ", …" } else { "" };
         let listed: Vec<_> = names.iter().take(LISTED).map(|name| shown_name(name)).collect();
@@ -126,18 +128,17 @@ fn only(mut archive: Archive<'_>, others: Vec<String>) -> Result<Found<'_>, Stri
             return Err(format!("several members may be meant: {}; unpack the archive first", list(&names)));
         }
     };
-    let (name, text) = archive.kept.remove(candidates[0]);
-    let beside = Beside { archive: Arc::new(Mutex::new(archive)), stem };
-    Ok(Found { name, text: Box::new(Cursor::new(text)), beside })
+    let (member, text) = archive.kept.remove(candidates[0]);
+    let beside = Beside { archive: Arc::new(Mutex::new(archive)), name: name.into(), stem };
+    Ok(Found { name: member, text: Box::new(Cursor::new(text)), beside })
 }
 
 impl<'r> Beside<'r> {
     /// The right-hand side for the matrix that errors call `name`, and its own name for errors.
     pub(super) fn named_right_hand_side(&self, name: &str) -> Result<Option<(String, Stream<'r>)>> {
         let failed = |source| Error::Io { operation: "reading".into(), path: name.into(), source };
-        let archive = name.split_once(':').map_or(name, |(archive, _)| archive);
         let found = self.right_hand_side().map_err(failed)?;
-        Ok(found.map(|(member, stream)| (format!("{archive}:{}", shown_name(&member)), stream)))
+        Ok(found.map(|(member, stream)| (format!("{}:{}", self.name, shown_name(&member)), stream)))
     }
 
     /// The right-hand side of the matrix, `NAME_b`, with its name; members before it are skipped.
