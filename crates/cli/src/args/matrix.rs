@@ -59,8 +59,8 @@ Forms:
   .mat         MATLAB 5 to 7: read only
   .rb .hb      Rutherford-Boeing, Harwell-Boeing: read only
 The first bytes of a file decide its form, its name only where they do not.
-Compressed files are read (.gz, .bz2, .xz); .mtx, .npy and .petsc are written
-as .gz too.
+Compressed files (.gz, .bz2, .xz) and tar archives are read; .mtx, .npy and
+.petsc are written as .gz too.
 
 Examples:
   lacuna convert A.mtx.gz A.npz               for scipy.sparse.load_npz

@@ -52,6 +52,24 @@ fn info_names_what_solve_chooses() {
 }
 
 #[test]
+fn archives_are_not_written() {
+    let bench = Bench::new();
+    let refused = "a tar archive is read but not written; expected ";
+    for name in ["x.tar.gz", "x.tgz", "x.tar"] {
+        for command in [
+            format!("generate gen:poisson1d:9 --output {name}"),
+            format!("convert gen:poisson1d:9 {name}"),
+            format!("solve gen:poisson1d:9 --output {name}"),
+        ] {
+            let message = bench.refused(&command);
+            assert!(message.starts_with(&format!("writing {name}: {refused}")), "{message}");
+            assert!(message.contains(".petsc") && message.contains(".mtx"), "{message}");
+        }
+    }
+    assert!(bench.files().is_empty(), "{:?}", bench.files());
+}
+
+#[test]
 fn generated_files_are_read_again() {
     let bench = Bench::new();
     for name in ["a.mtx", "a.mtx.gz"] {

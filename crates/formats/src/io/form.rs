@@ -20,7 +20,7 @@ pub enum Form {
 }
 
 /// Extensions that do not determine the form.
-const PACKINGS: [&str; 3] = ["gz", "bz2", "xz"];
+pub(super) const PACKINGS: [&str; 3] = ["gz", "bz2", "xz"];
 
 impl Form {
     /// The name of the form, with its article.

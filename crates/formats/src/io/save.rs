@@ -1,4 +1,5 @@
 //! Writing files: in the form given by their names, and atomically.
+use super::form::PACKINGS;
 use super::mm::{self, WriteOptions};
 use super::{Form, npy, npz, petsc};
 use crate::Csr;
@@ -38,7 +39,7 @@ pub fn write_matrix<T: Scalar>(path: impl AsRef<Path>, a: &Csr<T>, options: &Wri
 /// ```
 ///
 /// # Errors
-/// When the form is read-only or holds no sparse matrix, or the compression is read-only.
+/// When the form is read-only or holds no sparse matrix, or the compression is read-only; for an archive.
 pub fn check_matrix_name(path: impl AsRef<Path>) -> Result<()> {
     let path = path.as_ref();
     check_packing(path, ".npz, .petsc, .mtx, .petsc.gz or .mtx.gz")?;
@@ -76,7 +77,7 @@ pub fn write_vector<T: Scalar>(path: impl AsRef<Path>, x: &[T]) -> Result<()> {
 /// Whether [`write_vector`] can write a file of this name, to be asked before a vector is computed.
 ///
 /// # Errors
-/// When the form is read-only or holds no vector, or the compression is read-only.
+/// When the form is read-only or holds no vector, or the compression is read-only; for an archive.
 pub fn check_vector_name(path: impl AsRef<Path>) -> Result<()> {
     let path = path.as_ref();
     check_packing(path, ".npy, .petsc or .mtx, or one of these and .gz")?;
@@ -91,15 +92,18 @@ pub fn check_vector_name(path: impl AsRef<Path>) -> Result<()> {
     }
 }
 
-/// Refuses a compression that is read but not written; `expected` says what is.
+/// Refuses archives and a compression that are read but not written; `expected` says what is.
 fn check_packing(path: &Path, expected: &str) -> Result<()> {
-    let end = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
-    match end.as_deref() {
-        Some(end @ ("bz2" | "xz")) => {
-            Err(refused(path, &format!("a .{end} is read but not written; expected {expected}")))
-        }
-        _ => Ok(()),
-    }
+    let end = |name: &Path| name.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
+    let last = end(path).unwrap_or_default();
+    let inner = path.file_stem().filter(|_| PACKINGS.contains(&&*last)).and_then(|stem| end(stem.as_ref()));
+    let what = match &*last {
+        _ if inner.as_deref() == Some("tar") => "a tar archive".into(),
+        "tar" | "tgz" | "tbz" | "tbz2" | "txz" => "a tar archive".into(),
+        "bz2" | "xz" => format!("a .{last}"),
+        _ => return Ok(()),
+    };
+    Err(refused(path, &format!("{what} is read but not written; expected {expected}")))
 }
 
 fn refused(path: &Path, message: &str) -> Error {
@@ -119,7 +123,7 @@ fn is_gzip(path: &Path) -> bool {
 /// Writes a file, compressed if its name says so. It gets its name once it is complete; anything other than a
 /// regular file is written in place.
 pub(super) fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    check_packing(path, ".gz, or no compression")?;
+    check_packing(path, ".mtx or .mtx.gz")?;
     let named = |error| match error {
         Error::Io { operation, source, .. } => {
             Error::Io { operation, path: path.display().to_string(), source }

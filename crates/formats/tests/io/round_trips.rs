@@ -5,7 +5,7 @@ use lacuna_formats::io::{
     Columns, Opened, Wanted, npy, npz, parse_columns, parse_matrix, parse_vector, petsc, read_matrix,
     read_vector, write_matrix, write_vector,
 };
-use lacuna_formats::mm::{ReadOptions, Storage, Symmetry, WriteOptions, encode_matrix};
+use lacuna_formats::mm::{self, ReadOptions, Storage, Symmetry, WriteOptions, encode_matrix};
 use lacuna_formats::{Csr, Spec, Triplets};
 use proptest::prelude::*;
 
@@ -101,12 +101,27 @@ fn the_name_of_a_file_decides_its_form() {
         ("a.mat", "is read but not written"),
         ("a.rb", "is read but not written"),
         ("a.npz.gz", "is an archive already"),
+        ("a.mtx.bz2", "a .bz2 is read but not written; expected .npz, .petsc, .mtx, .petsc.gz or .mtx.gz"),
+        (
+            "a.tar.gz",
+            "a tar archive is read but not written; expected .npz, .petsc, .mtx, .petsc.gz or .mtx.gz",
+        ),
+        ("a.TAR", "a tar archive is read but not written"),
+        ("a.tgz", "a tar archive is read but not written"),
+        ("a.tar.xz", "a tar archive is read but not written"),
         ("none/a.npz", "No such file"),
     ] {
         let error = write_matrix(folder.join(name), &a, &WriteOptions::default());
         let message = error.expect_err("should fail").to_string();
         assert!(message.contains(why) && message.contains(name), "{message}");
         assert!(!folder.join(name).exists());
+    }
+    for name in ["x.tar.gz", "x.tar"] {
+        let message = write_vector(folder.join(name), &x).expect_err(name).to_string();
+        let expected =
+            "a tar archive is read but not written; expected .npy, .petsc or .mtx, or one of these and .gz";
+        assert!(message.ends_with(expected) && !folder.join(name).exists(), "{message}");
+        assert!(mm::write_vector(folder.join(name), &x).is_err());
     }
     // No incomplete file remains, and an interrupted write leaves the previous file unchanged.
     let before = std::fs::read(folder.join("x.npy")).unwrap();
