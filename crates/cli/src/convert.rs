@@ -11,7 +11,7 @@ use lacuna::{Csr, Kind, Scalar};
 pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
     let outputs = [("OUT", Some(args.output.as_str())), ("--rhs", args.rhs.as_deref())];
     for (option, path) in outputs {
-        path.map_or(Ok(()), |path| out::check_place(option, path))?;
+        path.map_or(Ok(()), |path| out::check_folder(option, path))?;
     }
     out::check_standard(&outputs)?;
     set_threads(args.threads)?;

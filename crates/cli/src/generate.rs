@@ -12,7 +12,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
     let (Some(spec), Some(output), false) = (&args.spec, &args.output, args.list) else {
         return out::print(&generators());
     };
-    out::check_place("--output", output)?;
+    out::check_folder("--output", output)?;
     check_matrix_output(output)?;
     let spec = Spec::parse(spec)?;
     set_threads(None)?;

@@ -84,8 +84,22 @@ pub(crate) fn report_aside(
     path.map_or(Ok(()), |path| save(path, &printable_json(&format!("{:#}\n", value()))))
 }
 
-/// Rejects a path where no file can be created, before any work is done for it.
+/// Rejects a path where no text can be written, before any work is done for it: where no file can be created,
+/// and a name that promises compression.
 pub fn check_place(option: &str, path: &str) -> Result<()> {
+    check_folder(option, path)?;
+    let end = Path::new(path).extension().unwrap_or_default().to_ascii_lowercase();
+    if ["gz", "bz2", "xz", "zst"].iter().any(|packing| end == *packing) {
+        let (shown, end) = (shown_name(path), end.display());
+        let message =
+            format!("{option} {shown}: text is written plain, expected a name that does not end in .{end}");
+        return Err(Failure::Usage(message));
+    }
+    Ok(())
+}
+
+/// Rejects a path where no file can be created.
+pub(crate) fn check_folder(option: &str, path: &str) -> Result<()> {
     let (place, shown) = (Path::new(path), shown_name(path));
     if path == STANDARD {
         return Ok(());

@@ -20,10 +20,11 @@ pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
         plot::check_name(path)?;
         out::check_place("--plot", path)?;
     }
-    for (option, path) in [("--output", &args.output), ("--json", &args.report.json)] {
-        path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
+    args.report.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
+    if let Some(path) = &args.output {
+        out::check_folder("--output", path)?;
+        check_vector_output(path)?;
     }
-    args.output.as_deref().map_or(Ok(()), check_vector_output)?;
     set_threads(args.place.threads)?;
     let outputs = [("--output", &args.output), ("--json", &args.report.json)];
     out::check_standard(&outputs.map(|(option, path)| (option, path.as_deref())))?;

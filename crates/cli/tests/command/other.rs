@@ -52,6 +52,27 @@ fn info_names_what_solve_chooses() {
 }
 
 #[test]
+fn reports_are_not_compressed() {
+    let bench = Bench::new();
+    for (command, end) in [
+        ("solve gen:poisson1d:9 --json x.json.gz", "gz"),
+        ("info gen:poisson1d:9 --json x.json.XZ", "xz"),
+        ("spmv gen:poisson1d:9 --json x.json.bz2", "bz2"),
+        ("advise gen:poisson1d:9 --json x.json.gz", "gz"),
+        ("compare gen:poisson1d:9 --json x.json.gz", "gz"),
+        ("compare gen:poisson1d:9 --html x.html.gz", "gz"),
+    ] {
+        let (_, option) = command.split_once(" --").unwrap();
+        assert_eq!(
+            bench.refused(command),
+            format!("--{option}: text is written plain, expected a name that does not end in .{end}")
+        );
+        assert!(!bench.path(option.split_once(' ').unwrap().1).exists());
+    }
+    assert_eq!(bench.run("solve gen:poisson1d:9 --output x.mtx.gz --json x.json").code, 0);
+}
+
+#[test]
 fn archives_are_not_written() {
     let bench = Bench::new();
     let refused = "a tar archive is read but not written; expected ";
@@ -65,8 +86,8 @@ fn archives_are_not_written() {
             assert!(message.starts_with(&format!("writing {name}: {refused}")), "{message}");
             assert!(message.contains(".petsc") && message.contains(".mtx"), "{message}");
         }
+        assert!(!bench.path(name).exists());
     }
-    assert!(bench.files().is_empty(), "{:?}", bench.files());
 }
 
 #[test]
