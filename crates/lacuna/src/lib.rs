@@ -70,6 +70,8 @@ mod auto_solver;
 mod backends;
 mod columns;
 mod factor;
+#[cfg(instances_are_shared)]
+mod instances;
 mod order;
 mod prepare;
 mod prepared;

@@ -196,7 +196,7 @@ impl<T: Scalar> Prepared<T> {
         self.solve_views(dev, b.as_vector(), x.as_vector_mut(), watch)
     }
 
-    fn solve_views<B: Backend>(
+    pub(crate) fn solve_views<B: Backend>(
         &mut self,
         dev: &mut B,
         b: ArrayView1<'_, T>,
