@@ -20,11 +20,13 @@ pub(crate) struct Measured {
     /// `‖b − A x‖ / ‖b‖` in twice the precision, for vectors in the order of the device.
     pub(crate) residual: f64,
     pub(crate) backward_error: f64,
+    /// The largest part of its own terms that a row of `b − A x` is.
+    pub(crate) of_rows: f64,
 }
 
 impl Measured {
     /// Of `x = 0`.
-    pub(crate) const ZERO: Self = Measured { residual: 1.0, backward_error: 1.0 };
+    pub(crate) const ZERO: Self = Measured { residual: 1.0, backward_error: 1.0, of_rows: 1.0 };
 }
 
 /// An upper bound on `‖A‖ ‖x‖`, in the caller's units.

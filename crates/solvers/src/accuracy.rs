@@ -8,29 +8,51 @@ const ROWS: usize = 4096;
 /// Blocks of rows whose column sums are computed in parallel.
 const PARTS: usize = 8;
 
-/// `‖b − A x‖`, with each row summed in twice the precision of `f64` (Ogita, Rump and Oishi 2005, Algorithm
+/// How far `A x` is from `b`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Residual {
+    /// `‖b − A x‖`
+    pub norm: f64,
+    /// The largest `|b − A x|ᵢ / (|A| |x| + |b|)ᵢ`: the smallest relative change of single entries of `A` and `b` that makes
+    /// `x` exact (Oettli and Prager 1964, doi:10.1007/BF01386090).
+    pub of_rows: f64,
+}
+
+/// `‖b − A x‖`: see [`residual`].
+pub fn residual_norm<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> f64 {
+    residual(a, b, x).norm
+}
+
+/// The residual, with each row summed in twice the precision of `f64` (Ogita, Rump and Oishi 2005, Algorithm
 /// 5.3, doi:10.1137/030601818), and exactly where so much cancels that this is not enough (Shewchuk 1997,
 /// doi:10.1007/PL00009321). The bits are the same on any number of threads.
 ///
 /// The numbers should be near 1: products must neither overflow nor underflow. If `b` has another length than
 /// `A` has rows, only the rows that both have are summed.
-pub fn residual_norm<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> f64 {
-    compiled_here!(T, |a: &Csr<T>, b: &[T], x: &[T]| -> f64 {
-        let of_rows = |rows: std::ops::Range<usize>| -> f64 {
+pub fn residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> Residual {
+    compiled_here!(T, |a: &Csr<T>, b: &[T], x: &[T]| -> Residual {
+        let of_rows = |rows: std::ops::Range<usize>| -> (f64, f64) {
+            let mut largest = 0.0f64;
             let squares = rows.map(|i| {
                 let start = [Twice::from(b[i].re()), Twice::from(b[i].im())];
                 let [re, im] = row_residual(a, x, i, start);
-                if !re.cancels() && !im.cancels() {
-                    return re.value().powi(2) + im.value().powi(2);
+                let size = re.size + im.size;
+                let [re, im] = if !re.cancels() && !im.cancels() {
+                    [re.value(), im.value()]
+                } else {
+                    let start = [Exact::from(b[i].re()), Exact::from(b[i].im())];
+                    row_residual(a, x, i, start).map(|part| part.value())
+                };
+                if size > 0.0 {
+                    largest = largest.max((re.abs() + im.abs()) / size);
                 }
-                let start = [Exact::from(b[i].re()), Exact::from(b[i].im())];
-                let [re, im] = row_residual(a, x, i, start);
-                re.value().powi(2) + im.value().powi(2)
+                re.powi(2) + im.powi(2)
             });
-            squares.sum()
+            (squares.sum(), largest)
         };
         let parts = parallel::map(parallel::ranges(a.rows().min(b.len()), ROWS), of_rows);
-        parts.into_iter().sum::<f64>().sqrt()
+        let of_rows = parts.iter().fold(0.0, |largest: f64, (_, of_rows)| largest.max(*of_rows));
+        Residual { norm: parts.into_iter().map(|(squares, _)| squares).sum::<f64>().sqrt(), of_rows }
     })(a, b, x)
 }
 
@@ -180,7 +202,7 @@ fn halves(a: f64) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{norm_bound, residual_norm};
+    use super::{norm_bound, residual, residual_norm};
     use lacuna_engine::{Complex64, Scalar};
     use lacuna_formats::{Csr, Triplets};
 
@@ -217,6 +239,17 @@ mod tests {
         let a = matrix(1, &[(0, 0, v)]);
         assert_eq!(residual_norm(&a, &[v * x], &[x]), 0.0);
         assert_eq!(residual_norm(&a, &[v * x + Complex64::new(3.0, 4.0)], &[x]), 5.0);
+    }
+
+    #[test]
+    fn a_row_is_compared_with_its_own_terms() {
+        let a = matrix(3, &[(0, 0, 1e17), (1, 1, 2.0), (2, 2, 1.0)]);
+        let found = residual(&a, &[1.0, 1.0, 0.0], &[1e-17, 0.25, 0.0]);
+        assert_eq!(found.of_rows, 0.5 / 1.5);
+        let units = Complex64::new(0.0, 1.0);
+        let a = matrix(1, &[(0, 0, units)]);
+        assert_eq!(residual(&a, &[units], &[Complex64::new(0.5, 0.0)]).of_rows, 0.5 / 1.5);
+        assert_eq!(residual(&a, &[Complex64::new(0.0, 0.0)], &[Complex64::new(0.0, 0.0)]).of_rows, 0.0);
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod scale;
 mod solver;
 mod system;
 
-pub use accuracy::{norm_bound, residual_norm};
+pub use accuracy::{Residual, norm_bound, residual, residual_norm};
 pub use choose::{Chosen, choose_method, choose_preconditioner};
 pub use columns::{Advance, Column, ColumnSolver, Columns, RightHandSide};
 pub use elliptic::{choose_multigrid, is_diffusion, is_elastic};

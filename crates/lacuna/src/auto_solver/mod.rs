@@ -13,7 +13,7 @@ pub(crate) use candidates::{Candidates, Open};
 use lacuna_engine::{Backend, Reason, Result, Scalar, check_process};
 use lacuna_formats::Csr;
 use lacuna_solvers::{
-    Factor, Needs, Outcome, Preconditioner, Solver, Stop, Watch, largest, residual_norm, vector_norm,
+    Factor, Needs, Outcome, Preconditioner, Solver, Stop, Watch, largest, residual, vector_norm,
 };
 pub(crate) use setup::is_refusal;
 use std::ops::ControlFlow;
@@ -174,6 +174,8 @@ struct AutoSolver<'a, T: Scalar> {
     tightening: f64,
     /// Time of all iterations.
     iterating: Duration,
+    /// The accuracy of the result.
+    measured: Measured,
     /// The candidates that are left.
     candidates: Candidates,
     /// The preconditioner of the candidate whose cost was estimated last.
@@ -201,6 +203,7 @@ impl<'a, T: Scalar> AutoSolver<'a, T> {
             scaled,
             tightening: 1.0,
             iterating,
+            measured: Measured::ZERO,
             candidates,
             estimated: None,
             solver: None,
@@ -277,8 +280,9 @@ impl<'a, T: Scalar> AutoSolver<'a, T> {
         let ax = norm_of_product(self.parts, x);
         let (a, b, of_x) = &self.scaled;
         let x = of_x.times(&self.parts.order.given_solution(x));
-        let residual = residual_norm(a, b, &x) / vector_norm(b);
-        Measured { residual, backward_error: residual * self.norm / (ax + self.norm) }
+        let found = residual(a, b, &x);
+        let residual = found.norm / vector_norm(b);
+        Measured { residual, backward_error: residual * self.norm / (ax + self.norm), of_rows: found.of_rows }
     }
 
     /// The accuracy of `x`. If `x` is worse than the guess, it is replaced by the guess (0 if that is empty).

@@ -9,19 +9,26 @@ use lacuna_solvers::explain;
 const SLACK: f64 = 1.005;
 /// Reduction of the tolerance after the device wrongly considered it met.
 const TIGHTENING: f64 = 0.5;
-/// A backward error of at most this many units of rounding is the best attainable.
+/// A backward error of at most this many units of rounding is the best attainable, if no row is far from its own terms: a
+/// large entry elsewhere would hide it.
 const ATTAINED: f64 = 8.0;
+
+/// Whether what is left of a residual consists of rounding.
+fn is_rounding<T: Scalar>(measured: Measured) -> bool {
+    measured.backward_error <= ATTAINED * T::EPSILON && measured.of_rows <= T::EPSILON.sqrt()
+}
 
 impl<T: Scalar> AutoSolver<'_, T> {
     /// Sets the accuracy of the result.
     pub(super) fn report(&mut self, measured: Measured) {
         self.outcome.true_residual = measured.residual;
         self.outcome.backward_error = measured.backward_error;
+        self.measured = measured;
     }
 
     /// Whether a method stagnated at the accuracy that rounding allows.
     pub(super) fn is_exact(&self, measured: Measured) -> bool {
-        self.outcome.reason == Reason::Stagnated && measured.backward_error <= ATTAINED * T::EPSILON
+        self.outcome.reason == Reason::Stagnated && is_rounding::<T>(measured)
     }
 
     /// Whether `x` meets the tolerance, or nothing more should be tried.
@@ -49,7 +56,7 @@ impl<T: Scalar> AutoSolver<'_, T> {
         let found = explain(&self.parts.given, &self.parts.order.given_rhs(self.b));
         let may_be_rounding =
             !matches!(outcome.reason, Reason::Limit | Reason::OutOfRange | Reason::NotFinite(_));
-        if found.is_empty() && may_be_rounding && outcome.backward_error <= ATTAINED * T::EPSILON {
+        if found.is_empty() && may_be_rounding && is_rounding::<T>(self.measured) {
             outcome.reason = Reason::AccuracyAttained;
         }
         if outcome.reason == Reason::IndefiniteOperator {

@@ -160,6 +160,18 @@ fn where_rounding_ends_a_recurrence_the_classical_form_goes_on() {
 }
 
 #[test]
+fn rounding_is_not_blamed_for_a_row_that_is_far_from_its_own_terms() {
+    // The first row hides how far the last two, which contradict each other, are from a least residual.
+    let entries = [(0, 0, 1e17), (1, 1, 1.0), (2, 2, 1.0), (2, 3, 1.0), (3, 2, 1.0), (3, 3, 1.0)];
+    let b = Array1::from(vec![1.0, 1.0, 1.0, 2.0]);
+    let outcome = by("a large row", "gmres", matrix::<f64>(4, entries), b);
+    assert!(
+        outcome.backward_error < f64::EPSILON && outcome.reason != Reason::AccuracyAttained,
+        "{outcome:?}"
+    );
+}
+
+#[test]
 fn singular_systems_are_explained_and_x_is_no_worse_than_the_guess() {
     let line = |n: usize| tridiagonal::<f64>(n, -1.0, |i| if i == 0 || i + 1 == n { 1.0 } else { 2.0 }, -1.0);
     for info in square() {
