@@ -1,6 +1,6 @@
 //! Prepares a system: chooses whatever was left open, puts the matrix on the device and records the solve.
 use crate::auto_solver::{Candidates, Open, is_refusal};
-use crate::factor::{factor_of, rounded, rounds, times};
+use crate::factor::{factor_of, lost, rounded, rounds, times, unless_lost};
 use crate::order::Order;
 use crate::prepared::{Parts, Prepared, sentences};
 use crate::remembered_method::{self, Memory, REMEMBERED};
@@ -64,6 +64,7 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
     let narrow = of_asked.is_some_and(|kind| kind.is_narrow());
     let factor = factor_of(&given, definite, narrow);
     let a = times(factor, facts.a.clone())?;
+    let lost = lost::<T, T>(&given, factor.exponent);
     if factor.negative {
         facts.negate();
     }
@@ -71,6 +72,9 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
         Some((chosen, kind)) => (chosen, kind, None),
         None => open_preconditioner(&a, &facts, remembered.as_ref(), &*method, on_host)?,
     };
+    if let (Some(lost), true) = (&lost, chooses_preconditioner && kind.is_none()) {
+        chosen_preconditioner.why.clone_from(lost);
+    }
     let mut format =
         chosen_format(dev, &a, &facts, system.format.as_deref(), &chosen_preconditioner, kind.as_deref())?;
     stages.end("analysis");
@@ -88,7 +92,7 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
         }
         placed => placed,
     };
-    let placed = placed.map_err(|error| order.in_given_rows(error))?;
+    let placed = placed.map_err(|error| unless_lost(order.in_given_rows(error), &lost))?;
     stages.end("preconditioner");
     let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
     let operator: &dyn LinOp<T> = if adjoint { &pair } else { &pair.a };
@@ -132,6 +136,7 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
         format,
         given,
         factor,
+        lost,
         norm: facts.mirrored_norm(factor.exponent).or(norm_of_stencil),
         refused: None,
         pair,

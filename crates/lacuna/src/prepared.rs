@@ -53,6 +53,8 @@ pub(crate) struct Parts<T: Scalar> {
     pub(crate) given: Arc<Csr<T>>,
     /// The ratio of the matrix on the device to the one given.
     pub(crate) factor: Factor,
+    /// What is said of entries that are lost by the factor.
+    pub(crate) lost: Option<String>,
     /// `√(‖A‖₁ ‖A‖_∞)` with the factor, once known.
     pub(crate) norm: Option<f64>,
     /// Why the last new values were refused after the matrix had changed, if they were.

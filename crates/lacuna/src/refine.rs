@@ -1,5 +1,6 @@
 //! Mixed precision: corrections in the narrower type, residuals in the wide one.
 use crate::auto_solver::{Watching, settle};
+use crate::factor::{lost, unless_lost};
 use crate::order::Order;
 use crate::prepared::{Parts, Prepared};
 use crate::settings::{MethodChoice, PreconditionerChoice};
@@ -70,7 +71,8 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
     let a = outer.parts.order.arranged(&outer.parts.given)?;
     let exponent = scaling(largest(a.values()));
     inner.a = narrowed(&a, exponent)?;
-    let inner = Box::new(inner.prepare(dev)?.parts);
+    let lost = lost::<T, T::Narrow>(&a, exponent);
+    let inner = Box::new(inner.prepare(dev).map_err(|refused| unless_lost(refused, &lost))?.parts);
     let narrow =
         |chosen: &Chosen| Chosen::new(&chosen.name, format!("{}; in {}", chosen.why, T::Narrow::KIND.name()));
     let parts = &mut outer.parts;

@@ -1,5 +1,5 @@
 //! New values on the same pattern, changing the format if necessary.
-use crate::factor::{factor_of, rounded, rounds, times};
+use crate::factor::{factor_of, lost, rounded, rounds, times, unless_lost};
 use crate::prepared::{Parts, sentences};
 use crate::{Chosen, choose_multigrid, choose_preconditioner};
 use lacuna_engine::{Backend, Error, Format, LinOp, Result, Scalar};
@@ -32,11 +32,12 @@ impl<T: Scalar> Parts<T> {
         let factor = factor_of(&self.given, self.definite, self.narrow);
         let a = times(factor, self.order.arranged(&self.given)?)?;
         (self.factor, self.norm) = (factor, None);
+        self.lost = lost::<T, T>(&self.given, factor.exponent);
         self.solver.set_factor(factor);
         self.overwrite(dev, &a).or_else(|error| self.place_again(dev, &a, error))?;
         let updated = self.placed.as_mut().map_or(Ok(()), |m| m.update(dev, &a));
         let updated = updated.or_else(|error| self.precondition_again(dev, &a, error));
-        updated.map_err(|error| self.order.in_given_rows(error))?;
+        updated.map_err(|error| unless_lost(self.order.in_given_rows(error), &self.lost))?;
         self.choices.retain(|choice| !choice.starts_with("preconditioner "));
         self.choices.extend(sentences(&self.preconditioner, self.placed.as_ref()));
         Ok(())

@@ -189,7 +189,9 @@ fn sum(a: f64, b: f64) -> (f64, f64) {
 fn product(a: f64, b: f64) -> (f64, f64) {
     let product = a * b;
     let ((ah, al), (bh, bl)) = (halves(a), halves(b));
-    (product, ((ah * bh - product) + ah * bl + al * bh) + al * bl)
+    let error = ((ah * bh - product) + ah * bl + al * bh) + al * bl;
+    // The halves of a number near the end of the range overflow.
+    (product, if error.is_nan() { a.mul_add(b, -product) } else { error })
 }
 
 /// Splits `a` into two numbers of 26 bits whose sum is `a` (Veltkamp).
@@ -221,6 +223,8 @@ mod tests {
         let residual = residual_norm(&a, &[exact, 0.0], &x);
         assert!(residual <= 1e-15 * exact, "{residual:e}");
         assert_eq!(residual_norm(&a, &[exact, 3.0], &x), 3.0);
+        let (small, large) = (2f64.powi(-1022), 1.5 * 2f64.powi(1022));
+        assert_eq!(residual_norm(&matrix(1, &[(0, 0, small)]), &[1.75], &[large]), 0.25);
     }
 
     #[test]

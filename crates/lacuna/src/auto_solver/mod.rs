@@ -218,7 +218,11 @@ impl<'a, T: Scalar> AutoSolver<'a, T> {
         guess: &[T],
         mut watch: Watching<'_>,
     ) -> Result<()> {
-        let of_guess = if guess.is_empty() { Measured::ZERO } else { self.measure(guess) };
+        let mut guess = guess;
+        let mut of_guess = if guess.is_empty() { Measured::ZERO } else { self.measure(guess) };
+        if !of_guess.residual.is_finite() {
+            (guess, of_guess) = (&[], Measured::ZERO); // its products overflow: the solver began with 0 too
+        }
         let mut measured = self.better(x, guess, of_guess);
         let mut current = Current::prepared(of_guess.residual, self.candidates.budget(1));
         if self.outcome.reason != Reason::Limit {

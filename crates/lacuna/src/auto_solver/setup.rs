@@ -1,7 +1,7 @@
 //! Estimates the cost of candidates, and sets them up when they are reached.
 use super::AutoSolver;
 use super::candidates::{Candidate, Cost};
-use crate::factor::times;
+use crate::factor::{times, unless_lost};
 use crate::prepared::Parts;
 use lacuna_engine::{Backend, Error, LinOp, Result, Scalar};
 use lacuna_solvers::{Placed, Preconditioner, Solver, Stop, method, name_of, preconditioner};
@@ -37,7 +37,7 @@ impl<T: Scalar> AutoSolver<'_, T> {
         if !is_refusal(&error) {
             return Err(error);
         }
-        let refused = self.parts.order.in_given_rows(error);
+        let refused = unless_lost(self.parts.order.in_given_rows(error), &self.parts.lost);
         self.outcome.notes.push(format!("{candidate} is not available: {refused}"));
         Ok(())
     }

@@ -53,7 +53,8 @@ impl<T: Scalar> AutoSolver<'_, T> {
         if outcome.converged() || outcome.reason == Reason::Cancelled {
             return;
         }
-        let found = explain(&self.parts.given, &self.parts.order.given_rhs(self.b));
+        let mut found = self.parts.lost.iter().cloned().collect::<Vec<_>>();
+        found.extend(explain(&self.parts.given, &self.parts.order.given_rhs(self.b)));
         let may_be_rounding =
             !matches!(outcome.reason, Reason::Limit | Reason::OutOfRange | Reason::NotFinite(_));
         if found.is_empty() && may_be_rounding && is_rounding::<T>(self.measured) {

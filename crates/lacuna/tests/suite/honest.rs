@@ -93,6 +93,46 @@ fn converged_is_said_of_what_is_handed_back() {
 }
 
 #[test]
+fn a_factor_leaves_small_entries_their_digits() {
+    let a = matrix::<f64>(2, [(0, 0, 1e200), (1, 1, 1e-150)]);
+    let solution = Array1::from(vec![1e-200, 1e150]);
+    let dev = &mut default_backend().unwrap();
+    for method in ["auto", "direct", "jacobi"] {
+        let system = LinearSystem::new(a.clone()).method(method);
+        let (x, outcome) = system.prepare(dev).unwrap().solve(dev, &ones(2)).unwrap();
+        assert!(outcome.converged(), "{method}: {outcome:?}");
+        assert!(x.iter().zip(&solution).all(|(x, exact)| (x / exact - 1.0).abs() < 1e-7), "{method}: {x}");
+        let system = LinearSystem::new(a.clone()).method(method).x0(&solution);
+        let outcome = system.prepare(dev).unwrap().solve(dev, &ones(2)).unwrap().1;
+        assert!(outcome.converged() && outcome.iterations == 0, "{method}: {outcome:?}");
+    }
+}
+
+#[test]
+fn entries_that_no_factor_brings_into_the_range_are_named() {
+    let a = matrix::<f64>(2, [(0, 0, 1e300), (1, 1, 1e-300)]);
+    let dev = &mut default_backend().unwrap();
+    let named = |text: &str| text.contains("from 1.0e-300 to 1.0e300") && !text.contains("singular");
+    for method in ["direct", "jacobi"] {
+        let refused = LinearSystem::new(a.clone()).method(method).prepare(dev).err().unwrap().to_string();
+        assert!(named(&refused), "{refused}");
+    }
+    for guess in [0.0, 1e300] {
+        let system = LinearSystem::new(a.clone()).x0(&[1.0 / 1e300, guess]);
+        let outcome = system.prepare(dev).unwrap().solve(dev, &ones(2)).unwrap().1;
+        assert!(!outcome.converged() && outcome.true_residual <= 1.0, "{outcome:?}");
+        assert!(outcome.reason != Reason::AccuracyAttained, "{outcome:?}");
+        let notes = outcome.notes.iter().filter(|note| note.contains("1e-300") || note.contains("1.0e-300"));
+        assert!(notes.count() > 0 && !outcome.notes.join(" ").contains("singular"), "{outcome:?}");
+        assert!(named(&outcome.choices.join(" ")), "{outcome:?}");
+    }
+    let wide = matrix::<f64>(2, [(0, 0, 1.0), (1, 1, 1e-60)]);
+    let system = LinearSystem::new(wide).preconditioner("jacobi").refine(true);
+    let refused = system.prepare(dev).err().unwrap().to_string();
+    assert!(refused.contains("from 1.0e-60 to 1.0e0") && refused.contains("f32"), "{refused}");
+}
+
+#[test]
 fn a_factor_of_the_matrix_changes_nothing() {
     fn of<T: Scalar>(exponents: &[i32]) {
         for info in square() {
