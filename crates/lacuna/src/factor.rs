@@ -84,11 +84,20 @@ pub(crate) fn rounds(format: &str) -> bool {
     FORMATS.iter().any(|known| known.name == format && known.rounds)
 }
 
-/// The matrix that such a format holds: the values, times the factor of the system, rounded to the narrower type.
-pub(crate) fn rounded<T: Scalar>(a: &Csr<T>) -> Result<Arc<Csr<T>>> {
-    let exponent = exponent_of(a, false);
+/// The matrix that such a format holds: the values, times the factor of the system, rounded to the narrower type; and what is
+/// said of it if that changes values.
+pub(crate) fn rounded<T: Scalar>(a: &Csr<T>) -> Result<(Arc<Csr<T>>, Option<String>)> {
+    let exponent = near_one::<T>(largest(a.values()));
     let value = |v: &T| v.scale_by_power_of_two(exponent).rounded().scale_by_power_of_two(-exponent);
-    Ok(Arc::new(a.with_values(a.values().iter().map(value).collect())?))
+    let rounded = a.with_values(a.values().iter().map(value).collect())?;
+    let changed = rounded.values() != a.values();
+    let narrow = T::Narrow::KIND.name();
+    let said = || {
+        format!(
+            "the format rounds the matrix to {narrow}: the residual, and whether it converged, are those of the rounded matrix"
+        )
+    };
+    Ok((Arc::new(rounded), changed.then(said)))
 }
 
 /// A matrix times a factor.

@@ -12,7 +12,7 @@ use crate::{
 use lacuna_engine::{Backend, Error, Format, LinOp, Matrix, Result, Scalar, check_process};
 use lacuna_formats::{Csr, Pair, Stencil, Structure, choose_format, convert};
 use lacuna_solvers::{
-    Amg, Method, Multigrid, Options, PRECONDITIONERS, Placed, Preconditioner, Solver, method, name_of,
+    Amg, METHODS, Method, Multigrid, Options, PRECONDITIONERS, Placed, Preconditioner, Solver, method, name_of,
     preconditioner,
 };
 use std::any::Any;
@@ -44,18 +44,26 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
     let mut stages = Stages::start();
     check_shapes(&system)?;
     let (asked_method, asked_preconditioner) = combined(system.method, system.preconditioner)?;
-    let given = match system.format.as_deref() {
+    let mut remarks = Vec::new();
+    let (given, rounding) = match system.format.as_deref() {
         Some(name) if rounds(name) => rounded(&system.a)?,
-        _ => system.a,
+        _ => (system.a, None),
     };
     let automatic = matches!(asked_method, MethodChoice::Auto | MethodChoice::Tune);
     let (order, mut facts) = ordered(&given, &system.reorder, automatic)?;
     let on_host = dev.device().memory.is_none();
     let chooses_preconditioner = matches!(asked_preconditioner, PreconditionerChoice::Auto);
-    let memory = matches!(asked_method, MethodChoice::Tune).then(|| Memory::of(dev, &given));
+    let tunes = matches!(asked_method, MethodChoice::Tune);
+    let memory = tunes.then(|| Memory::of(dev, &given));
+    if tunes && !chooses_preconditioner {
+        remarks.push(
+            "tune recalls a method with its preconditioner: with one named, the method is chosen".into(),
+        );
+    }
     let recalls = memory.as_ref().filter(|_| chooses_preconditioner);
     let remembered = recalls.and_then(Memory::recall::<T>);
     let (chosen_method, method) = method_for(asked_method, remembered.as_ref(), &facts, &system.options)?;
+    remarks.extend(without_cycles(&system.options, &*method, automatic));
     let definite = method.info().positive_definite();
     let adjoint = system.adjoint || method.needs_adjoint();
     // Found here, since the range of the numbers depends on it.
@@ -104,6 +112,7 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
     let open = Open {
         method: automatic,
         preconditioner: chooses_preconditioner && !multigrid,
+        cycle: system.options.restart.is_none(),
         definite,
         grid: on_grid,
     };
@@ -135,6 +144,8 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
         chooses_preconditioner,
         format,
         given,
+        rounding,
+        remarks,
         factor,
         lost,
         norm: facts.mirrored_norm(factor.exponent).or(norm_of_stencil),
@@ -194,6 +205,15 @@ fn method_for<T: Scalar>(
     };
     let method = method(&chosen.name, options)?;
     Ok((chosen, method))
+}
+
+/// What is said of a cycle that was asked for and a method without cycles.
+fn without_cycles<T: Scalar>(options: &Options, method: &dyn Method<T>, automatic: bool) -> Option<String> {
+    let (cycle, name) = (options.restart?, method.name());
+    let info = METHODS.iter().find(|info| info.name == name)?;
+    let has_cycles = info.options.iter().any(|option| option.key == "restart");
+    let later = if automatic { "; gmres takes it, should that follow" } else { "" };
+    (!has_cycles).then(|| format!("restart {cycle} has no effect on {name}, which has no cycles{later}"))
 }
 
 /// The preconditioner that was asked for; `None` if it was left open.

@@ -51,6 +51,10 @@ pub(crate) struct Parts<T: Scalar> {
     pub(crate) format: Chosen,
     /// The matrix in the caller's order, without the factor.
     pub(crate) given: Arc<Csr<T>>,
+    /// What is said of the matrix if its format rounds values.
+    pub(crate) rounding: Option<String>,
+    /// What every outcome notes, besides.
+    pub(crate) remarks: Vec<String>,
     /// The ratio of the matrix on the device to the one given.
     pub(crate) factor: Factor,
     /// What is said of entries that are lost by the factor.
@@ -208,6 +212,7 @@ impl<T: Scalar> Prepared<T> {
         let Prepared { parts, refined, outcome, staged } = self;
         parts.check_values()?;
         outcome.notes.clear();
+        outcome.notes.extend(parts.rounding.iter().chain(&parts.remarks).cloned());
         let solve = |parts: &mut Parts<T>, dev: &mut B, b: &[T], x: &mut [T]| match refined {
             Some(refined) => refined.solve(parts, outcome, dev, (b, x), watch),
             None => auto_solver::solve(parts, outcome, dev, b, x, watch),

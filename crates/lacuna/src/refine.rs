@@ -29,6 +29,8 @@ pub(crate) struct Refined<T: Scalar> {
     wide: Vec<T>,
     /// The best iterate.
     kept: Vec<T>,
+    /// Whether the method was left open.
+    automatic: bool,
 }
 
 /// A method that only confirms the current `x`, and exposes the vector that holds the residual.
@@ -55,7 +57,8 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
         let expected = "a square matrix for iterative refinement".into();
         return Err(Error::Shape { operation: "refine".into(), expected, got: (rows, cols) });
     }
-    let automatic = matches!(system.method, MethodChoice::Auto | MethodChoice::Tune);
+    let tunes = matches!(system.method, MethodChoice::Tune);
+    let automatic = tunes || matches!(system.method, MethodChoice::Auto);
     let mut system = system;
     // The order is that of both systems.
     if automatic
@@ -84,6 +87,8 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
     ];
     choices.extend(inner.choices.iter().cloned());
     parts.choices = choices.clone();
+    parts.remarks.extend(inner.remarks.iter().cloned());
+    parts.remarks.extend(tunes.then(|| "refine recalls no method: tune chooses one".into()));
     outer.outcome.choices = choices;
     outer.refined = place.get().map(|r| Refined {
         inner,
@@ -92,6 +97,7 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
         narrow: [Vec::new(), Vec::new()],
         wide: Vec::new(),
         kept: Vec::new(),
+        automatic,
     });
     Ok(outer)
 }
@@ -203,7 +209,14 @@ fn refine<T: Scalar, B: Backend>(
             break;
         }
     }
-    settle(parts, outcome, b, x)
+    settle(parts, outcome, b, x)?;
+    if refined.automatic && !outcome.converged() && outcome.reason != Reason::Cancelled {
+        outcome.notes.push(format!(
+            "refine keeps to the method chosen first, in {}; without it, others continue",
+            T::Narrow::KIND.name()
+        ));
+    }
+    Ok(())
 }
 
 /// Adds a correction to `x`. Returns how its solve ended.

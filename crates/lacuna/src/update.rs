@@ -27,7 +27,7 @@ impl<T: Scalar> Parts<T> {
     /// Puts the values of the matrix on the device, and updates the preconditioner: see [`crate::Prepared::update_values`].
     pub(crate) fn update<B: Backend>(&mut self, dev: &mut B) -> Result<()> {
         if rounds(&self.format.name) {
-            self.given = rounded(&self.given)?;
+            (self.given, self.rounding) = rounded(&self.given)?;
         }
         let factor = factor_of(&self.given, self.definite, self.narrow);
         let a = times(factor, self.order.arranged(&self.given)?)?;

@@ -60,7 +60,8 @@ const FACTORS: [(&str, usize); 2] = [("ilut:drop=0.001,fill=10", 10), ("ilut:dro
 const MAX_ENTRIES: usize = 30_000_000;
 /// The complete factorisation.
 const DIRECT: &str = "direct";
-/// The method preconditioned by a factorisation. It restarts late, since it seldom needs to.
+/// The method preconditioned by a factorisation, unless the caller says when to restart. It restarts late, since it seldom
+/// needs to.
 const WITH_FACTORS: &str = "gmres:restart=50";
 
 /// What the set-up of a candidate costs, in iterations of the method before it.
@@ -127,6 +128,8 @@ impl fmt::Display for Candidate {
 pub(crate) struct Open {
     pub(crate) method: bool,
     pub(crate) preconditioner: bool,
+    /// The length of a GMRES cycle.
+    pub(crate) cycle: bool,
     /// Whether the method is for positive definite matrices.
     pub(crate) definite: bool,
     /// Whether `multigrid` accepts the matrix.
@@ -210,7 +213,8 @@ impl Candidates {
             let ways = [("minres", s.hermitian), ("idr", !s.hermitian), ("gmres", true)];
             let ways = ways.into_iter().filter(|(name, suits)| *suits && *name != method.name());
             others.extend(ways.map(|(name, _)| general(name)));
-            let factors = |name| Candidate { preconditioner: Some(name), ..general(WITH_FACTORS) };
+            let with_factors = if open.cycle { WITH_FACTORS } else { "gmres" };
+            let factors = |name| Candidate { preconditioner: Some(name), ..general(with_factors) };
             let affordable = FACTORS.into_iter().filter(|(_, fill)| s.nnz <= MAX_ENTRIES / fill);
             let incomplete = affordable.map(|(name, _)| factors(name));
             let before = others.len();

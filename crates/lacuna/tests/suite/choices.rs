@@ -83,11 +83,16 @@ fn rounded_values_are_those_of_the_system_solved() {
     let dev = &mut default_backend().unwrap();
     let mut system = LinearSystem::new(thirds.clone()).format("packed-f32").stop(stop).prepare(dev).unwrap();
     let b = Array1::from_elem(81, 1.0);
-    assert!(system.solve(dev, &b).unwrap().1.converged());
+    let says_so = |system: &mut Prepared<f64>, dev: &mut DefaultBackend| {
+        let outcome = system.solve(dev, &b).unwrap().1;
+        assert!(outcome.converged());
+        outcome.notes.iter().any(|note| note.contains("rounds the matrix to f32"))
+    };
+    assert!(says_so(&mut system, dev));
     system.update_values(dev, a.values()).unwrap();
-    assert!(system.solve(dev, &b).unwrap().1.converged());
+    assert!(!says_so(&mut system, dev));
     system.update_values(dev, thirds.values()).unwrap();
-    assert!(system.solve(dev, &b).unwrap().1.converged());
+    assert!(says_so(&mut system, dev));
 }
 
 #[test]
@@ -176,4 +181,35 @@ fn what_a_failed_preparation_put_on_the_device_is_released() {
         assert!(system.prepare(dev).is_err());
         assert_eq!(dev.mark(), mark);
     }
+}
+
+#[test]
+fn a_cycle_that_was_asked_for_is_that_of_every_gmres() {
+    let a = generated("gen:convection:20x20:30").map(|v| -v).unwrap();
+    let dev = &mut default_backend().unwrap();
+    let b = Array1::from_elem(400, 1.0);
+    let mut solved = |method: &str| {
+        let stop = Stop { rtol: 0.0, ..Stop::default() };
+        let system = LinearSystem::new(a.clone()).method(method).restart(7).stop(stop);
+        system.prepare(dev).unwrap().solve(dev, &b).unwrap().1.notes.join("; ")
+    };
+    let notes = solved("auto");
+    assert!(notes.contains("restart 7 has no effect on") && notes.contains("gmres takes it"), "{notes}");
+    assert!(notes.contains("gmres and direct") && !notes.contains("restart=50"), "{notes}");
+    let notes = solved("bicgstab");
+    assert!(notes.contains("restart 7 has no effect on bicgstab") && !notes.contains("gmres"), "{notes}");
+    assert!(!solved("gmres").contains("restart 7"));
+}
+
+#[test]
+fn what_a_setting_takes_away_from_another_is_noted() {
+    let a = generated("gen:convection:12x12");
+    let dev = &mut default_backend().unwrap();
+    let b = Array1::from_elem(144, 1.0);
+    let mut notes = |system: LinearSystem<f64>| system.prepare(dev).unwrap().solve(dev, &b).unwrap().1.notes;
+    let tune = || LinearSystem::new(a.clone()).method("tune");
+    let said = notes(tune().preconditioner("ilu0")).join("; ");
+    assert!(said.contains("tune recalls a method with its preconditioner"), "{said}");
+    let said = notes(tune().refine(true)).join("; ");
+    assert!(said.contains("refine recalls no method"), "{said}");
 }

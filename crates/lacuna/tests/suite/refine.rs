@@ -179,3 +179,24 @@ fn rows_that_move_for_the_corrections_move_for_the_residuals() {
     let outcome = LinearSystem::new(a).refine(true).prepare(dev).unwrap().solve(dev, &b).unwrap().1;
     assert!(outcome.converged(), "{outcome:?}");
 }
+
+#[test]
+fn a_refinement_that_fails_says_that_nothing_else_is_tried() {
+    // Too ill-conditioned for single precision.
+    let n = 12;
+    let mut triplets = Triplets::new(n, n);
+    for i in 0..n {
+        (0..n).for_each(|j| triplets.push(i, j, 1.0 / (1 + i + j) as f64));
+    }
+    let a = triplets.to_csr().unwrap();
+    let dev = &mut default_backend().unwrap();
+    let b = Array1::from_iter((0..n).map(|i| (i as f64).cos()));
+    for (method, noted) in [("auto", true), ("gmres", false)] {
+        let system = LinearSystem::new(a.clone()).method(method).refine(true);
+        let mut outcome = system.prepare(dev).unwrap().solve(dev, &b).unwrap().1;
+        outcome.history.clear();
+        assert!(!outcome.converged(), "{outcome:?}");
+        let said = outcome.notes.iter().any(|note| note.contains("refine keeps to the method chosen first"));
+        assert_eq!(said, noted, "{outcome:?}");
+    }
+}
