@@ -1,5 +1,6 @@
 //! The report of a solve: a summary as text, and JSON for programs.
 use crate::progress::duration;
+use lacuna::solvers::{METHODS, Needs, name_of};
 use lacuna::{Chosen, DeviceInfo, Kind, Outcome, Stop};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -139,8 +140,13 @@ impl Report {
     fn conclusion(&self) -> String {
         let Stop { rtol, atol, max_iters, .. } = self.stop;
         let least_squares = !self.outcome.misfit.is_nan();
-        let (residual, size) =
-            if least_squares { ("|A^H (b - A x)|", "|A^H b|") } else { ("the true residual", "|b|") };
+        let needs =
+            METHODS.iter().find(|info| info.name == name_of(&self.method.name)).map(|info| info.needs);
+        let (residual, size) = match needs {
+            Some(Needs::Range) => ("|b - A x|", "|b|"),
+            _ if least_squares => ("|A^H (b - A x)|", "|A^H b|"),
+            _ => ("the true residual", "|b|"),
+        };
         let tolerance = match (rtol, atol) {
             (0.0, 0.0) => "0".into(),
             (_, 0.0) => format!("{rtol:e} {size}"),

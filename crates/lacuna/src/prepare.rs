@@ -12,8 +12,8 @@ use crate::{
 use lacuna_engine::{Backend, Error, Format, LinOp, Matrix, Result, Scalar, check_process};
 use lacuna_formats::{Csr, Pair, Stencil, Structure, choose_format, convert};
 use lacuna_solvers::{
-    Amg, METHODS, Method, Multigrid, Options, PRECONDITIONERS, Placed, Preconditioner, Solver, method, name_of,
-    preconditioner,
+    Amg, METHODS, Method, Multigrid, Needs, Options, PRECONDITIONERS, Placed, Preconditioner, Solver, method,
+    name_of, preconditioner,
 };
 use std::any::Any;
 use std::cell::OnceCell;
@@ -102,6 +102,12 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
     };
     let placed = placed.map_err(|error| unless_lost(order.in_given_rows(error), &lost))?;
     stages.end("preconditioner");
+    if placed.is_some() && method.least_squares() && a.rows() < a.cols() {
+        let name = &chosen_preconditioner.name;
+        remarks.push(format!(
+            "fewer rows than columns: under {name}, M, the solution is the one of least |M^-1 x|, not of least |x|"
+        ));
+    }
     let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
     let operator: &dyn LinOp<T> = if adjoint { &pair } else { &pair.a };
     let mut solver = Solver::new(dev, operator, m, &*method, system.stop)?;
@@ -238,7 +244,10 @@ fn open_preconditioner<T: Scalar>(
         return Ok((Chosen::new(name, REMEMBERED), preconditioner(name)?, None));
     }
     if method.least_squares() {
-        let why = "least squares; column-scaling evens out columns of different norms";
+        let why = match method.info().needs {
+            Needs::Range => "the method takes none, which would change the norm that it minimises",
+            _ => "least squares; column-scaling evens out columns of different norms",
+        };
         return Ok((Chosen::new("none", why), None, None));
     }
     let info = method.info();

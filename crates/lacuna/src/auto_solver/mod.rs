@@ -94,10 +94,6 @@ fn least_squares<T: Scalar, B: Backend>(
         }
         if outcome.misfit > HALF * last || outcome.iterations >= parts.stop.max_iters {
             outcome.reason = Reason::Stagnated;
-            let (misfit, name) = (outcome.misfit, parts.algorithm.name());
-            outcome.notes.push(format!(
-                "`A x = b` holds to {misfit:.1e} |b| only: {name} needs a system that has a solution; `lsmr` and `lsqr` take others"
-            ));
             break;
         }
         last = outcome.misfit;
@@ -113,6 +109,12 @@ fn least_squares<T: Scalar, B: Backend>(
             outcome.misfit = of_guess;
             outcome.true_residual = outcome.history.first().copied().unwrap_or(f64::NAN);
         }
+    }
+    if needs_range && matches!(outcome.reason, Reason::Stagnated | Reason::Diverged | Reason::Breakdown(_)) {
+        let (misfit, name) = (outcome.misfit, parts.algorithm.name());
+        outcome.notes.push(format!(
+            "`A x = b` holds to {misfit:.1e} |b| only: {name} needs a system that has a solution; `lsmr` and `lsqr` take others"
+        ));
     }
     outcome.time = start.elapsed();
     outcome.transfers = outcome.time.saturating_sub(iterating);

@@ -73,6 +73,12 @@ fn craig_says_so_where_there_is_no_solution() {
     assert!(!outcome.converged() && outcome.misfit > 0.5, "{outcome:?}");
     assert!(outcome.notes.iter().any(|note| note.contains("a system that has a solution")), "{outcome:?}");
     assert!(solved(&generated("gen:convection:15x15"), "craig").converged());
+    let twice = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0; 4]).unwrap();
+    let dev = &mut default_backend().unwrap();
+    let system = LinearSystem::new(twice).method("craig").prepare(dev);
+    let outcome = system.unwrap().solve(dev, &[1.0, 2.0]).unwrap().1;
+    assert!(outcome.notes.iter().any(|note| note.contains("a system that has a solution")), "{outcome:?}");
+    assert!(!chosen(&outcome, "preconditioner").contains("column-scaling"), "{outcome:?}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 /// * Needs: nothing; the matrix may have any shape.
 /// * Cost of an application: one vector read, fused with the preceding sweep. Storage: 1 vector.
 /// * Differs from no preconditioner: the least-squares solution is the same if it is unique. If not, the one of
-///   least `‖D⁻¹ x‖` is found instead of the one of least `‖x‖`, and the report says so for a matrix with fewer
+///   least `‖D⁻¹ x‖` is found instead of the one of least `‖x‖`, and the outcome notes it for a matrix with fewer
 ///   rows than columns.
 /// * Reference: van der Sluis 1969, Theorem 3.5, doi:10.1007/BF02165096.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,12 +43,7 @@ impl<T: Scalar> Preconditioner<T> for ColumnScaling {
         let norms = column_norms(a);
         let [least, most] = [f64::min, f64::max].map(|of| norms.iter().copied().reduce(of).unwrap_or(0.0));
         let d = norms.into_iter().enumerate().map(|(j, norm)| inverse(j, norm)).collect::<Result<_>>()?;
-        let parts =
-            Parts::new().vector(d).report("norms of the columns", format!("{least:.1e} to {most:.1e}"));
-        Ok(match a.rows() < a.cols() {
-            true => parts.report("solution", "of least norm in the scaled unknowns"),
-            false => parts,
-        })
+        Ok(Parts::new().vector(d).report("norms of the columns", format!("{least:.1e} to {most:.1e}")))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let [d] = on.vectors();

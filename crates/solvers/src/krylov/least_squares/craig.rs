@@ -10,7 +10,7 @@ use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 ///   stagnates if there is no solution; [`Lsqr`](crate::Lsqr) and [`Lsmr`](crate::Lsmr) do not. It takes no
 ///   preconditioner, which would change the norm.
 /// * Cost of an iteration: one product with `A`, one with `Aᴴ`; three sweeps. Storage: 2 vectors as long as `b`, 3 as long as `x`.
-/// * Outcome: `Breakdown` if `α` vanishes before the residual does, as it may if there is no solution.
+/// * Outcome: `Breakdown` if `α` vanishes before the residual does, as it may if there is no solution; rounding may make it `Diverged`.
 /// * Reference: Craig 1955, doi:10.1002/sapm195534164; Paige and Saunders 1982, section 7.2, doi:10.1145/355984.355989.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Craig;
