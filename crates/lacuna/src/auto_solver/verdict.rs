@@ -3,7 +3,7 @@ use super::AutoSolver;
 use crate::verified::{Measured, tolerance};
 use lacuna_engine::{Reason, Scalar};
 use lacuna_formats::Csr;
-use lacuna_solvers::explain;
+use lacuna_solvers::{Deficient, deficiency, explain, gradient};
 
 /// A residual meets the tolerance if it exceeds it by at most this factor.
 const SLACK: f64 = 1.005;
@@ -48,18 +48,25 @@ impl<T: Scalar> AutoSolver<'_, T> {
     }
 
     /// Sets the final reason, and adds what explains it.
-    pub(super) fn conclude(&mut self) {
-        let outcome = &mut *self.outcome;
-        if outcome.converged() || outcome.reason == Reason::Cancelled {
+    pub(super) fn conclude(&mut self, x: &[T]) {
+        if self.outcome.converged() || self.outcome.reason == Reason::Cancelled {
             return;
         }
         let mut found = self.parts.lost.iter().cloned().collect::<Vec<_>>();
         found.extend(explain(&self.parts.given, &self.parts.order.given_rhs(self.b)));
+        if found.is_empty() {
+            found.extend(self.contradiction());
+        }
+        let outcome = &mut *self.outcome;
         let may_be_rounding =
             !matches!(outcome.reason, Reason::Limit | Reason::OutOfRange | Reason::NotFinite(_));
         if found.is_empty() && may_be_rounding && is_rounding::<T>(self.measured) {
             outcome.reason = Reason::AccuracyAttained;
         }
+        if found.is_empty() && outcome.reason != Reason::AccuracyAttained {
+            found.extend(self.least_residual(x));
+        }
+        let outcome = &mut *self.outcome;
         if outcome.reason == Reason::IndefiniteOperator {
             outcome.notes.push("minres and gmres do not need a definite matrix".into());
         }
@@ -71,6 +78,34 @@ impl<T: Scalar> AutoSolver<'_, T> {
                 .push(format!("the matrix is not {what}, which {name} needs; gmres and bicgstab do not"));
         }
         outcome.notes.extend(found);
+    }
+
+    /// What the rank of a small matrix explains.
+    fn contradiction(&self) -> Option<String> {
+        let (a, b, _) = &self.scaled;
+        let Deficient { rank, consistent } = deficiency(a, b)?;
+        let n = a.rows();
+        Some(match consistent {
+            false => format!(
+                "to working precision the rank of A is {rank} of {n}, and no x solves the system; lsmr finds the x of least |b - A x|"
+            ),
+            true => format!(
+                "to working precision the rank of A is {rank} of {n}, so that the solution is not unique"
+            ),
+        })
+    }
+
+    /// What is said of a residual that is the least there is.
+    fn least_residual(&self, x: &[T]) -> Option<String> {
+        let (a, b, of_x) = &self.scaled;
+        let x = of_x.times(&self.parts.order.given_solution(x));
+        let gradient = gradient(a, b, &x);
+        (gradient <= T::EPSILON.sqrt()).then(|| {
+            format!(
+                "each column of A is orthogonal to b - A x, to {gradient:.0e} of its terms: no x has a smaller residual, and A is \
+                 singular or nearly so"
+            )
+        })
     }
 }
 

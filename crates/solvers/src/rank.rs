@@ -1,0 +1,147 @@
+//! Explains from the numbers of a system why it was not solved: its rank, and a residual that is the least there is.
+use lacuna_engine::{Complex64, Scalar, compiled_here};
+use lacuna_formats::Csr;
+
+/// The most unknowns of a matrix that is factorised as a dense one: a few milliseconds.
+const SMALL: usize = 128;
+
+/// What is said of a small square system of deficient rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deficient {
+    /// The numerical rank.
+    pub rank: usize,
+    /// Whether `b` is in the range of `A`, to half the digits of the number type.
+    pub consistent: bool,
+}
+
+/// The numerical rank of a square matrix of at most 128 rows whose rank is not full, and whether `A x = b` has a solution. `None` for a
+/// larger matrix, and for one of full rank.
+///
+/// Rows and columns are scaled first, so that units do not matter; then Householder reflections with column pivoting (Businger
+/// and Golub 1965, doi:10.1007/BF01436084) end where no column has more than `n ε` of the first one left.
+pub fn deficiency<T: Scalar>(a: &Csr<T>, b: &[T]) -> Option<Deficient> {
+    compiled_here!(T, |a: &Csr<T>, b: &[T]| -> Option<Deficient> {
+        let n = a.rows();
+        if n == 0 || n > SMALL || n != a.cols() || b.len() != n {
+            return None;
+        }
+        let (mut columns, mut b) = balanced(a, b);
+        let mut first = None;
+        for k in 0..n {
+            let left = |column: &[Complex64]| norm(&column[k..]);
+            let at = (k..n).max_by(|&i, &j| left(&columns[i]).total_cmp(&left(&columns[j])))?;
+            let size = left(&columns[at]);
+            if size <= n as f64 * T::EPSILON * *first.get_or_insert(size) {
+                let consistent = norm(&b[k..]) <= T::EPSILON.sqrt() * norm(&b);
+                return Some(Deficient { rank: k, consistent });
+            }
+            columns.swap(k, at);
+            let (done, rest) = columns.split_at_mut(k + 1);
+            let v = &mut done[k][k..];
+            let phase = if v[0].norm() == 0.0 { Complex64::new(1.0, 0.0) } else { v[0] / v[0].norm() };
+            v[0] += phase * size;
+            let square = norm(v).powi(2);
+            for column in rest.iter_mut().chain([&mut b]) {
+                let along = dot(v, &column[k..]) * (2.0 / square);
+                column[k..].iter_mut().zip(&*v).for_each(|(c, v)| *c -= along * v);
+            }
+        }
+        None
+    })(a, b)
+}
+
+/// The largest `|Aᴴ r|ⱼ / (|A|ᵀ |r|)ⱼ` for `r = b − A x`. Near 0, `x` has the least residual: changes of the entries of `A` by that part make
+/// its columns orthogonal to `r`, and `A` singular.
+pub fn gradient<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> f64 {
+    compiled_here!(T, |a: &Csr<T>, b: &[T], x: &[T]| -> f64 {
+        let mut sums = vec![(Complex64::new(0.0, 0.0), 0.0f64); a.cols()];
+        for (i, b) in b.iter().enumerate().take(a.rows()) {
+            let r = a.row_entries(i).fold(wide(*b), |r, (j, v)| r - wide(v) * wide(x[j]));
+            for (j, v) in a.row_entries(i) {
+                let term = wide(v).conj() * r;
+                sums[j].0 += term;
+                sums[j].1 += term.norm();
+            }
+        }
+        sums.iter().filter(|sum| sum.1 > 0.0).map(|(sum, size)| sum.norm() / size).fold(0.0, f64::max)
+    })(a, b, x)
+}
+
+fn wide<T: Scalar>(v: T) -> Complex64 {
+    Complex64::new(v.re(), v.im())
+}
+
+/// The columns of a matrix and a right-hand side, with rows, then columns, multiplied by powers of two that bring the largest
+/// modulus of each near 1.
+fn balanced<T: Scalar>(a: &Csr<T>, b: &[T]) -> (Vec<Vec<Complex64>>, Vec<Complex64>) {
+    let exponent = |values: &mut dyn Iterator<Item = f64>| {
+        let largest = values.fold(0.0, f64::max);
+        if largest > 0.0 { -largest.log2().floor() as i32 } else { 0 }
+    };
+    let mut columns = vec![vec![Complex64::new(0.0, 0.0); a.rows()]; a.cols()];
+    let mut scaled = Vec::with_capacity(b.len());
+    for (i, b) in b.iter().enumerate() {
+        let by = exponent(&mut a.row_entries(i).map(|(_, v)| v.modulus()));
+        scaled.push(wide(*b).scale_by_power_of_two(by));
+        a.row_entries(i).for_each(|(j, v)| columns[j][i] = wide(v).scale_by_power_of_two(by));
+    }
+    for column in &mut columns {
+        let by = exponent(&mut column.iter().map(|v| v.norm()));
+        column.iter_mut().for_each(|v| *v = v.scale_by_power_of_two(by));
+    }
+    (columns, scaled)
+}
+
+fn norm(values: &[Complex64]) -> f64 {
+    let largest = values.iter().map(|v| v.norm()).fold(0.0, f64::max);
+    if largest == 0.0 {
+        return 0.0;
+    }
+    largest * values.iter().map(|v| (v / largest).norm_sqr()).sum::<f64>().sqrt()
+}
+
+fn dot(v: &[Complex64], w: &[Complex64]) -> Complex64 {
+    v.iter().zip(w).map(|(v, w)| v.conj() * w).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Deficient, deficiency, gradient};
+    use lacuna_engine::{Complex64, Scalar};
+    use lacuna_formats::{Csr, Triplets};
+
+    fn matrix<T: Scalar>(rows: &[&[T]]) -> Csr<T> {
+        let mut triplets = Triplets::new(rows.len(), rows.len());
+        for (i, row) in rows.iter().enumerate() {
+            row.iter().enumerate().for_each(|(j, v)| triplets.push(i, j, *v));
+        }
+        triplets.to_csr().unwrap()
+    }
+
+    #[test]
+    fn a_contradiction_is_told_from_a_free_unknown() {
+        let a = matrix(&[&[1.0, 1.0, 0.3], &[2.0, 2.0, 0.6], &[0.1, 0.7, 1e-9]]);
+        assert_eq!(deficiency(&a, &[1.0, 2.0, 5.0]), Some(Deficient { rank: 2, consistent: true }));
+        assert_eq!(deficiency(&a, &[1.0, 2.1, 5.0]), Some(Deficient { rank: 2, consistent: false }));
+        let unit = Complex64::new(0.0, 1.0);
+        let a = matrix(&[&[unit, unit * unit], &[unit * unit, unit * unit * unit]]);
+        let b = |second| [Complex64::new(1.0, 1.0), second];
+        assert!(deficiency(&a, &b(unit * Complex64::new(1.0, 1.0))).is_some_and(|found| found.consistent));
+        assert!(deficiency(&a, &b(unit)).is_some_and(|found| !found.consistent));
+    }
+
+    #[test]
+    fn units_are_no_deficiency() {
+        let a = matrix(&[&[1e200, 2e200], &[1e-100, 1e-100]]);
+        assert_eq!(deficiency(&a, &[1.0, 1.0]), None);
+        assert_eq!(deficiency(&matrix(&[&[1e-30f32, 1e20], &[1e-30, 2e20]]), &[1.0, 1.0]), None);
+        assert_eq!(deficiency(&Csr::<f64>::new(0, 0, vec![0], vec![], vec![]).unwrap(), &[]), None);
+    }
+
+    #[test]
+    fn the_gradient_vanishes_at_a_least_residual() {
+        let a = matrix(&[&[1.0, 1.0], &[1.0, 1.0]]);
+        assert_eq!(gradient(&a, &[1.0, 2.0], &[0.75, 0.75]), 0.0);
+        assert!(gradient(&a, &[1.0, 2.0], &[0.5, 0.5]) > 0.1);
+    }
+}
