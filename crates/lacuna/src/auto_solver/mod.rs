@@ -21,8 +21,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use switch::Current;
 
-/// From this many iterations on, they are divided among several methods.
+/// A limit of at least this many iterations is divided among several methods whatever the size of the system.
 const MANY: u64 = 1000;
+/// The least share of a method if fewer are left, unless the system has more unknowns than that: in exact arithmetic a Krylov
+/// method needs at most as many iterations.
+const LEAST: u64 = 50;
 
 /// `A x = b` comes nearer if a continued solve leaves less than this part of its misfit.
 const HALF: f64 = 0.5;
@@ -126,11 +129,17 @@ fn least_squares<T: Scalar, B: Backend>(
 pub(crate) fn first_stop<T: Scalar>(parts: &Parts<T>) -> Stop {
     let limit = parts.stop.max_iters;
     let candidates @ Candidates { switches_early, interval, exhausted, fallback, .. } = &parts.candidates;
-    let shares = *switches_early && !candidates.is_empty() && limit >= MANY;
-    let share = if shares { limit.div_ceil(2) } else { limit };
+    let shares = *switches_early && !candidates.is_empty();
+    let share = if shares { half(limit, parts.given.rows()) } else { limit };
     let enough = if fallback.is_some() { *exhausted } else { u64::MAX };
     let budget = candidates.budget(1).unwrap_or(u64::MAX).min(enough);
     Stop { max_iters: share.min(*interval).min(budget), ..parts.stop }
+}
+
+/// The share of a method in the iterations that are left, if others may follow.
+fn half(left: u64, unknowns: usize) -> u64 {
+    let least = if left < MANY { LEAST.max(unknowns as u64) } else { 0 };
+    left.div_ceil(2).max(least).min(left)
 }
 
 /// Makes an outcome describe `x` correctly if rounding could hide a larger residual, and explains an outcome

@@ -1,6 +1,6 @@
 //! When to switch from the method in use to a candidate.
 use super::candidates::Candidate;
-use super::{AutoSolver, MANY};
+use super::{AutoSolver, half};
 use crate::verified::{Measured, tolerance};
 use lacuna_engine::{Reason, Result, Scalar};
 use lacuna_solvers::Solver;
@@ -168,12 +168,12 @@ impl<T: Scalar> AutoSolver<'_, T> {
     }
 
     /// The iteration limit of one more attempt: half of those left, except for the last candidate, and at
-    /// most the budget.
+    /// most the budget; see [`half`].
     pub(super) fn iteration_limit(&self, budget: Option<u64>) -> u64 {
         let done = self.outcome.iterations;
         let left = self.parts.stop.max_iters.saturating_sub(done);
         let last = self.candidates.is_empty() || !self.candidates.switches_early;
-        let share = if last || left < MANY { left } else { left.div_ceil(2) };
+        let share = if last { left } else { half(left, self.parts.given.rows()) };
         share.min(budget.unwrap_or(self.candidates.interval.max(done)))
     }
 }

@@ -190,6 +190,25 @@ fn what_a_failed_preparation_put_on_the_device_is_released() {
 }
 
 #[test]
+fn a_small_limit_is_shared_too() {
+    // Singular, with nothing in its structure to tell: everything is tried, and nothing helps.
+    let n = 30;
+    let row = |i: usize| (0..n).map(move |j| ((7 * i + 3 * j * j + i * j * j) % 11) as f64 - 5.0);
+    let mut triplets = Triplets::new(n, n);
+    for i in 0..n {
+        row(i % (n - 1)).enumerate().for_each(|(j, v)| triplets.push(i, j, v));
+    }
+    let a = triplets.to_csr().unwrap();
+    let dev = &mut default_backend().unwrap();
+    let b = Array1::from_iter((0..n).map(|i| (i as f64).sin()));
+    let system = LinearSystem::new(a).stop(Stop { max_iters: 1000, ..Stop::default() });
+    let outcome = system.prepare(dev).unwrap().solve(dev, &b).unwrap().1;
+    let notes = outcome.notes.join("; ");
+    for name in ["gmres ", "ilut:drop=0.001", "ilut:drop=0.00001", "no x solves"] {
+        assert!(notes.contains(name), "{name}: {outcome:?}");
+    }
+    assert!(outcome.iterations <= 1000, "{outcome:?}");
+}
 fn a_cycle_that_was_asked_for_is_that_of_every_gmres() {
     let a = generated("gen:convection:20x20:30").map(|v| -v).unwrap();
     let dev = &mut default_backend().unwrap();
