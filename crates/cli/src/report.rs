@@ -11,6 +11,7 @@ pub(crate) struct Times {
     pub(crate) read: Duration,
     /// Opening the device.
     pub(crate) open: Duration,
+    /// With the set-up of other methods that continued.
     pub(crate) setup: Duration,
     /// The set-up by part.
     pub(crate) setup_parts: Vec<(&'static str, Duration)>,

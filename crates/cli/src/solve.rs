@@ -136,6 +136,10 @@ impl Solve<'_> {
         let setup = start.elapsed();
         drop(setting_up);
         let outcome = self.watched(&mut system, dev, b, &mut x, stop)?;
+        let mut setup_parts = system.setup_parts().to_vec();
+        if !outcome.setup.is_zero() {
+            setup_parts.push(("fallback", outcome.setup));
+        }
         let report = Report {
             matrix: self.source.name().into(),
             notes: self.source.notes(),
@@ -152,10 +156,10 @@ impl Solve<'_> {
             times: Times {
                 read: *read,
                 open: *open,
-                setup,
-                setup_parts: system.setup_parts().to_vec(),
+                setup: setup + outcome.setup,
+                setup_parts,
                 transfers: outcome.transfers,
-                iterations: outcome.time.saturating_sub(outcome.transfers),
+                iterations: outcome.iterating(),
             },
             outcome,
         };

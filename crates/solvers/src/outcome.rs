@@ -31,10 +31,12 @@ pub struct Outcome {
     /// Iterations between two values of the history: 1 if the limit is below 1 048 576; for a right-hand side that was iterated
     /// together with others, the joint iterations.
     pub history_stride: u64,
-    /// Time of the solve itself: the transfers of `b` and `x`, and the iterations.
+    /// Time of the solve itself: the transfers of `b` and `x`, the iterations, and the set-up of what continues with it.
     pub time: Duration,
+    /// The part of `time` spent on setting up other methods and preconditioners that continued.
+    pub setup: Duration,
     /// The part of `time` spent on inspecting `b` and `x`, on transfers to the device and back, and on checks
-    /// on the host; the rest is the iterations.
+    /// on the host; the rest of `time`, without `setup`, is the iterations.
     pub transfers: Duration,
     /// What was chosen, in words.
     pub choices: Vec<String>,
@@ -46,6 +48,10 @@ impl Outcome {
     /// Whether the true residual meets the tolerance.
     pub fn converged(&self) -> bool {
         self.reason == Reason::Converged
+    }
+    /// The time of the iterations.
+    pub fn iterating(&self) -> Duration {
+        self.time.saturating_sub(self.transfers + self.setup)
     }
 }
 
@@ -62,6 +68,7 @@ impl Default for Outcome {
             history: Vec::new(),
             history_stride: 1,
             time: Duration::ZERO,
+            setup: Duration::ZERO,
             transfers: Duration::ZERO,
             choices: Vec::new(),
             notes: Vec::new(),

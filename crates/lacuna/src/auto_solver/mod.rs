@@ -58,12 +58,14 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
         let mut auto = AutoSolver::new(parts, outcome, b, iterating)?;
         let continued = auto.run(dev, x, &guess, watch);
         iterating = auto.iterating;
+        let setting_up = auto.setting_up;
         drop(auto);
         dev.release(mark);
         continued?;
+        outcome.setup = setting_up;
     }
     outcome.time = start.elapsed();
-    outcome.transfers = outcome.time.saturating_sub(iterating);
+    outcome.transfers = outcome.time.saturating_sub(iterating + outcome.setup);
     Ok(())
 }
 
@@ -185,6 +187,8 @@ struct AutoSolver<'a, T: Scalar> {
     tightening: f64,
     /// Time of all iterations.
     iterating: Duration,
+    /// Time of the set-up of candidates, and of estimating it.
+    setting_up: Duration,
     /// The accuracy of the result.
     measured: Measured,
     /// The candidates that are left.
@@ -214,6 +218,7 @@ impl<'a, T: Scalar> AutoSolver<'a, T> {
             scaled,
             tightening: 1.0,
             iterating,
+            setting_up: Duration::ZERO,
             measured: Measured::ZERO,
             candidates,
             estimated: None,
@@ -369,5 +374,6 @@ fn copy(from: &Outcome, to: &mut Outcome) {
     to.history.clone_from(&from.history);
     to.history_stride = from.history_stride;
     to.time = from.time;
+    to.setup = from.setup;
     to.transfers = from.transfers;
 }

@@ -15,6 +15,13 @@ pub(crate) fn is_refusal(error: &Error) -> bool {
 impl<T: Scalar> AutoSolver<'_, T> {
     /// Estimates what the next candidate costs, if that is not known, and puts it in its place.
     pub(super) fn estimate(&mut self) -> Result<()> {
+        let start = Instant::now();
+        let estimated = self.estimate_next();
+        self.setting_up += start.elapsed();
+        estimated
+    }
+
+    fn estimate_next(&mut self) -> Result<()> {
         let unknown = |candidate: &mut Candidate| matches!(candidate.cost, Cost::Unknown(_));
         let Some(candidate) = self.candidates.list.pop_front_if(unknown) else { return Ok(()) };
         let Some(mut kind) = candidate.preconditioner.map(preconditioner::<T>).transpose()?.flatten() else {
@@ -54,10 +61,14 @@ impl<T: Scalar> AutoSolver<'_, T> {
         let estimated = self
             .estimated
             .take_if(|kind| candidate.preconditioner.is_some_and(|name| name_of(name) == kind.name()));
-        match Self::prepared(self.parts, dev, candidate, estimated, stop) {
+        let prepared = Self::prepared(self.parts, dev, candidate, estimated, stop);
+        let took = start.elapsed();
+        self.setting_up += took;
+        match prepared {
             Ok(solver) => {
-                let took = start.elapsed().as_secs_f64();
-                let note = candidate.preconditioner.map(|_| format!("{candidate}: set up in {took:.2e} s"));
+                let seconds = took.as_secs_f64();
+                let note =
+                    candidate.preconditioner.map(|_| format!("{candidate}: set up in {seconds:.2e} s"));
                 self.outcome.notes.extend(note);
                 self.solver = Some(solver);
                 Ok(true)

@@ -209,6 +209,8 @@ fn a_small_limit_is_shared_too() {
     }
     assert!(outcome.iterations <= 1000, "{outcome:?}");
 }
+
+#[test]
 fn a_cycle_that_was_asked_for_is_that_of_every_gmres() {
     let a = generated("gen:convection:20x20:30").map(|v| -v).unwrap();
     let dev = &mut default_backend().unwrap();
@@ -237,4 +239,18 @@ fn what_a_setting_takes_away_from_another_is_noted() {
     assert!(said.contains("tune recalls a method with its preconditioner"), "{said}");
     let said = notes(tune().refine(true)).join("; ");
     assert!(said.contains("refine recalls no method"), "{said}");
+}
+
+#[test]
+fn the_set_up_of_another_method_is_no_transfer() {
+    let a = generated("gen:convection:20x20:30").map(|v| -v).unwrap();
+    let dev = &mut default_backend().unwrap();
+    let system = LinearSystem::new(a).stop(Stop { rtol: 0.0, ..Stop::default() });
+    let mut outcome = system.prepare(dev).unwrap().solve(dev, &Array1::from_elem(400, 1.0)).unwrap().1;
+    outcome.history.clear();
+    let continued = outcome.notes.iter().any(|note| note.contains("set up in"));
+    assert!(continued && !outcome.setup.is_zero(), "{outcome:?}");
+    assert!(outcome.setup + outcome.transfers <= outcome.time, "{outcome:?}");
+    assert_eq!(outcome.iterating() + outcome.setup + outcome.transfers, outcome.time);
+    assert!(solved(&generated("gen:poisson2d:9x9"), "cg").setup.is_zero());
 }
