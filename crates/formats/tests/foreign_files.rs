@@ -167,6 +167,54 @@ fn an_archive_has_a_matrix_and_what_belongs_to_it() {
 }
 
 #[test]
+fn a_compressed_archive_is_read_to_its_check_sum() {
+    type Files<'a> = &'a [(&'a str, &'a [u8])];
+    let files: [Files<'_>; 3] = [
+        &[("n/n.mtx", A.as_bytes()), ("n/n_b.mtx", B.as_bytes()), ("n/n_x.mtx", B.as_bytes())],
+        &[("n/n_b.mtx", B.as_bytes()), ("n/n.mtx", A.as_bytes()), ("n/read.me", b"last")],
+        // Only at its end does the only matrix turn out to be the one.
+        &[("m_b.mtx", B.as_bytes()), ("m.mtx", A.as_bytes())],
+    ];
+    for files in files {
+        let archive = tar(files);
+        let mut stored = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        stored.write_all(&archive).unwrap();
+        let stored = stored.finish().unwrap();
+        let mut damaged = stored.clone();
+        let at = stored.windows(5).position(|text| text == b"2 2 5").unwrap();
+        damaged[at + 4] = b'7';
+        let mut cut: Vec<_> = [gzip(&archive), bzip2(&archive)]
+            .iter()
+            .flat_map(|packed| (1..=12).map(|bytes| packed[..packed.len() - bytes].to_vec()))
+            .collect();
+        cut.push(damaged);
+        for bytes in cut {
+            let options = ReadOptions::default();
+            for wanted in [Wanted::Matrix, Wanted::Vector] {
+                let read = Opened::from_reader("f.tar.gz", &bytes[..], wanted).and_then(|mut file| {
+                    if wanted == Wanted::Matrix {
+                        return file.matrix::<f64>(&options).map(|_| ());
+                    }
+                    file.vector::<f64>(&options).map(|_| ())
+                });
+                let message = read.expect_err("should fail").to_string();
+                assert!(message.starts_with("reading f.tar.gz"), "{message}");
+            }
+        }
+    }
+}
+
+#[test]
+fn compressed_data_that_are_cut_off_say_so() {
+    for packed in [gzip(A.as_bytes()), bzip2(A.as_bytes()), XZ.to_vec()] {
+        for length in [packed.len() / 2, packed.len() - 1] {
+            let message = refused(&packed[..length]);
+            assert_eq!(message, "reading f: the file ends too early: its compressed data are cut off");
+        }
+    }
+}
+
+#[test]
 fn an_archive_without_one_matrix_says_what_it_has() {
     assert_eq!(
         refused(&tar(&[("a/x.mtx", A.as_bytes()), ("a/y.mtx", A.as_bytes())])),

@@ -2,7 +2,8 @@
 //! side `NAME/NAME_b.mtx` and other files.
 //!
 //! An archive is read once, from start to end, so that it may come from a pipe. Small members that may turn
-//! out to be the requested one are kept.
+//! out to be the requested one are kept. After a member the rest is read too, and the right-hand side in it
+//! kept: a compressed archive has its check sum at its end.
 use super::unpack::Stream;
 use lacuna_engine::text::shown_name;
 use lacuna_engine::{Error, Result};
@@ -44,6 +45,10 @@ pub(super) struct Archive<'r> {
     /// Bytes after them up to the next header.
     padding: u64,
     kept: Vec<(String, Vec<u8>)>,
+    /// How many more bytes may be kept.
+    room: u64,
+    /// The right-hand side, if it is too large to be kept; the archive is then positioned at its start.
+    pending: Option<String>,
 }
 
 /// An archive whose matrix has been found.
@@ -52,7 +57,7 @@ pub(in crate::io) struct Beside<'r> {
     /// The name of the archive.
     name: String,
     /// The matrix's name without its extension.
-    stem: String,
+    stem: Arc<str>,
 }
 
 /// A member that was found, and its archive.
@@ -69,8 +74,8 @@ pub(super) fn find<'r>(
     name: &str,
     wanted: Wanted,
 ) -> io::Result<Result<Found<'r>, String>> {
-    let mut archive = Archive { source, left: 0, padding: 0, kept: Vec::new() };
-    let (own, mut others, mut room) = (archive_stem(name), Vec::new(), KEPT);
+    let mut archive = Archive { source, left: 0, padding: 0, kept: Vec::new(), room: KEPT, pending: None };
+    let (own, mut others) = (archive_stem(name), Vec::new());
     while let Some(path) = archive.next()? {
         let Some((folder, stem)) = matrix_name(&path) else {
             others.push(path);
@@ -82,16 +87,12 @@ pub(super) fn find<'r>(
             Wanted::Vector => stem.ends_with("_b"),
         };
         if fits {
-            let (name, stem) = (name.into(), stem.into());
             let archive = Arc::new(Mutex::new(archive));
-            let text = Box::new(Member(archive.clone()));
-            return Ok(Ok(Found { name: path, text, beside: Beside { archive, name, stem } }));
+            let beside = Beside { archive, name: name.into(), stem: stem.into() };
+            return Ok(Ok(Found { text: Box::new(beside.member()), name: path, beside }));
         }
-        if archive.left <= room {
-            room -= archive.left;
-            let mut text = Vec::new();
-            archive.read_to_end(&mut text)?;
-            archive.kept.push((path, text));
+        if archive.left <= archive.room {
+            archive.keep(path)?;
         } else if wanted == Wanted::Matrix {
             return Ok(Err(format!(
                 "the archive holds {} beside other matrices, and none that is called as its folder; unpack it first",
@@ -99,6 +100,7 @@ pub(super) fn find<'r>(
             )));
         }
     }
+    archive.drain()?;
     Ok(only(archive, name, others))
 }
 
@@ -117,7 +119,7 @@ fn only<'r>(mut archive: Archive<'r>, name: &str, others: Vec<String>) -> Result
     };
     let candidates: Vec<usize> = (0..stems.len()).filter(|&k| !belongs(stems[k])).collect();
     let stem = match candidates[..] {
-        [k] => stems[k].to_string(),
+        [k] => stems[k].into(),
         [] => {
             let names: Vec<&str> = others.iter().map(String::as_str).collect();
             let holds = if names.is_empty() { "no file at all".into() } else { list(&names) };
@@ -141,25 +143,28 @@ impl<'r> Beside<'r> {
         Ok(found.map(|(member, stream)| (format!("{}:{}", self.name, shown_name(&member)), stream)))
     }
 
-    /// The right-hand side of the matrix, `NAME_b`, with its name; members before it are skipped.
+    /// The right-hand side of the matrix, `NAME_b`, with its name.
     fn right_hand_side(&self) -> io::Result<Option<(String, Stream<'r>)>> {
-        let mut archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |path: &str| {
-            matrix_name(path)
-                .and_then(|(_, stem)| stem.strip_prefix(&self.stem))
-                .is_some_and(|rest| rest == "_b")
-        };
-        if let Some(k) = archive.kept.iter().position(|(path, _)| is_it(path)) {
+        let mut archive = lock(&self.archive);
+        archive.finish(&self.stem)?;
+        if let Some(path) = archive.pending.take() {
+            return Ok(Some((path, Box::new(self.member()))));
+        }
+        Ok(archive.kept.iter().position(|(path, _)| is_right_hand_side(path, &self.stem)).map(|k| {
             let (path, text) = archive.kept.remove(k);
-            return Ok(Some((path, Box::new(Cursor::new(text)))));
-        }
-        while let Some(path) = archive.next()? {
-            if is_it(&path) {
-                return Ok(Some((path, Box::new(Member(self.archive.clone())))));
-            }
-        }
-        Ok(None)
+            (path, Box::new(Cursor::new(text)) as Stream<'r>)
+        }))
     }
+
+    /// The member at which the archive is positioned.
+    fn member(&self) -> Member<'r> {
+        Member { archive: self.archive.clone(), stem: self.stem.clone(), ended: false }
+    }
+}
+
+/// Whether a member is `NAME_b` for the matrix `NAME`.
+fn is_right_hand_side(path: &str, stem: &str) -> bool {
+    matrix_name(path).and_then(|(_, own)| own.strip_prefix(stem)).is_some_and(|rest| rest == "_b")
 }
 
 /// The folder of a matrix file, and its name without extension.
@@ -199,13 +204,45 @@ impl Archive<'_> {
         }))
     }
 
+    /// Keeps the current member.
+    fn keep(&mut self, path: String) -> io::Result<()> {
+        self.room -= self.left;
+        let mut text = Vec::new();
+        self.read_to_end(&mut text)?;
+        self.kept.push((path, text));
+        Ok(())
+    }
+
+    /// Reads to the end, keeping the right-hand side of the matrix `stem`; stops at it if it is too large.
+    fn finish(&mut self, stem: &str) -> io::Result<()> {
+        if self.pending.is_some() {
+            return Ok(());
+        }
+        while let Some(path) = self.next()? {
+            match is_right_hand_side(&path, stem) {
+                true if self.left <= self.room => self.keep(path)?,
+                true => {
+                    self.pending = Some(path);
+                    return Ok(());
+                }
+                false => {}
+            }
+        }
+        self.drain()
+    }
+
+    /// Reads what follows the last member.
+    fn drain(&mut self) -> io::Result<()> {
+        io::copy(&mut self.source, &mut io::sink()).map(|_| ())
+    }
+
     fn pass(&mut self, bytes: u64) -> io::Result<()> {
         let passed = io::copy(&mut self.source.by_ref().take(bytes), &mut io::sink())?;
         if passed < bytes { Err(self.cut_short()) } else { Ok(()) }
     }
 
     fn cut_short(&self) -> io::Error {
-        io::Error::new(io::ErrorKind::UnexpectedEof, "the archive ends within a member")
+        io::Error::new(io::ErrorKind::InvalidData, "the archive ends within a member")
     }
 }
 
@@ -233,12 +270,29 @@ impl Read for Archive<'_> {
     }
 }
 
-/// The bytes of the member of a shared archive.
-struct Member<'r>(Arc<Mutex<Archive<'r>>>);
+/// The bytes of the member of a shared archive, which is read to its end after them.
+struct Member<'r> {
+    archive: Arc<Mutex<Archive<'r>>>,
+    /// The matrix of the archive.
+    stem: Arc<str>,
+    ended: bool,
+}
 
 impl Read for Member<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut archive: MutexGuard<'_, _> = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        archive.read(buffer)
+        if self.ended || buffer.is_empty() {
+            return Ok(0);
+        }
+        let mut archive = lock(&self.archive);
+        let n = archive.read(buffer)?;
+        if n == 0 {
+            self.ended = true;
+            archive.finish(&self.stem)?;
+        }
+        Ok(n)
     }
+}
+
+fn lock<'a, 'r>(archive: &'a Mutex<Archive<'r>>) -> MutexGuard<'a, Archive<'r>> {
+    archive.lock().unwrap_or_else(PoisonError::into_inner)
 }

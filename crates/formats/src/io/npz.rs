@@ -27,6 +27,8 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 /// Bytes read from a member: enough for its header, and for all of the members with shapes and names.
 const HEAD: u64 = 1 << 17;
+/// How the end of the directory of a zip archive begins.
+const END: &[u8] = b"PK\x05\x06";
 /// Maximum number of members listed in an error.
 const LISTED: usize = 8;
 
@@ -94,6 +96,11 @@ fn failed(name: &str, error: ZipError) -> Error {
 /// Reads the matrix of a file.
 pub(super) fn read(contents: &Arc<Contents>) -> Result<Stored> {
     let name = contents.name.as_str();
+    if !contents.bytes.windows(END.len()).any(|bytes| bytes == END) {
+        let message = "the file ends too early: the directory at the end of a zip archive is missing";
+        let source = io::Error::new(io::ErrorKind::UnexpectedEof, message);
+        return Err(Error::Io { operation: "reading".into(), path: name.into(), source });
+    }
     let zip = ZipArchive::new(Cursor::new(&contents.bytes[..])).map_err(|e| failed(name, e))?;
     let mut archive = Archive { name, zip };
     let (form, header) = archive.head("format")?;

@@ -95,6 +95,9 @@ pub(super) fn text<'r>(name: &str, raw: Stream<'r>, wanted: Wanted, expected: Ex
             }
             Packing::None => return Ok(Text { name, form, stream: Box::new(whole), plain, beside }),
         };
+        if !matches!(packing, Packing::Tar) {
+            stream = Box::new(Unpacked(stream));
+        }
         plain = false;
     }
     let message = format!("it is packed more than {LAYERS} times over");
@@ -168,6 +171,21 @@ fn skip_zeros(source: &mut impl BufRead) -> io::Result<bool> {
         if zeros < all || all == 0 {
             return Ok(all > 0);
         }
+    }
+}
+
+/// Says in the same words for every compression that its data are cut off.
+struct Unpacked<R>(R);
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the file ends too early: its compressed data are cut off",
+            ),
+            _ => error,
+        })
     }
 }
 

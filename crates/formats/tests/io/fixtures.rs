@@ -103,6 +103,17 @@ fn petsc_matrices_of_every_build() {
 }
 
 #[test]
+fn an_archive_without_its_end_is_cut_off() {
+    let whole = file("csr.npz");
+    for length in [whole.len() / 2, whole.len() - 22] {
+        assert_eq!(
+            parse_matrix::<f64>("a.npz", &whole[..length]).unwrap_err().to_string(),
+            "reading a.npz: the file ends too early: the directory at the end of a zip archive is missing"
+        );
+    }
+}
+
+#[test]
 fn a_vector_behind_a_petsc_matrix_is_its_right_hand_side() {
     for width in [4, 8] {
         let b = petsc(width, [1_211_214, 2], &doubles(&[5.0, 6.0]));
