@@ -133,8 +133,10 @@ fn chosen(
         return refused("a variable A, the struct Problem, or a single matrix", &found);
     };
     let matrix = found.remove(place).stored;
-    let beside = rhs(&found).map(|k| found.swap_remove(k).stored).filter(|b| b.rows == matrix.rows);
-    Ok((matrix, beside))
+    let beside = rhs(&found).map(|k| found.swap_remove(k)).filter(|b| b.stored.rows == matrix.rows);
+    let named =
+        |Variable { name, stored, .. }| Stored { name: format!("{}:{name}", contents.name), ..stored };
+    Ok((matrix, beside.map(named)))
 }
 
 impl Pieces<'_> {

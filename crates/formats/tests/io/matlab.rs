@@ -6,12 +6,15 @@ use lacuna_formats::mm::ReadOptions;
 
 #[test]
 fn a_matrix_and_its_right_hand_side() {
-    for (name, b) in [("sparse.mat", [0.0, 1.0, 2.0, 3.0]), ("problem.mat", [1.0, 2.0, 3.0, 4.0])] {
+    for (name, variable, b) in
+        [("sparse.mat", "b", [0.0, 1.0, 2.0, 3.0]), ("problem.mat", "Problem.b", [1.0, 2.0, 3.0, 4.0])]
+    {
         let bytes = file(name);
         let mut opened =
             Opened::from_reader(name, &bytes[..], Wanted::Matrix).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(opened.matrix::<f64>(&ReadOptions::default()).unwrap(), matrix(1.0), "{name}");
         let mut beside = opened.right_hand_side().unwrap().expect("a right-hand side");
+        assert_eq!(beside.name(), format!("{name}:{variable}"));
         assert_eq!(beside.vector::<f64>(&ReadOptions::default()).unwrap(), b);
         assert_eq!(parse_vector::<f64>(name, &bytes).unwrap(), b);
     }
