@@ -9,12 +9,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     if !args.fill.is_empty() {
         return args.fill.iter().try_for_each(|path| document::fill(path, args.check));
     }
-    for (option, path) in [("--html", &args.html), ("--markdown", &args.markdown)] {
-        path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
-    }
     // Tables are printed if nothing else is requested.
     let tables = args.markdown.as_deref().or(args.html.is_none().then_some("-"));
-    out::check_standard(&[("--html", args.html.as_deref()), ("--markdown", tables)])?;
+    let inputs: Vec<_> = args.files.iter().map(|path| ("an input", Some(path.as_str()))).collect();
+    out::check_outputs(&[("--html", args.html.as_deref()), ("--markdown", tables)], &inputs)?;
     let mut lines = Vec::new();
     for file in &args.files {
         lines.extend(record::read(file)?);

@@ -16,11 +16,14 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &AdviseArgs) -> Result<ExitCode> {
-    if let Some(path) = &args.plot {
-        plot::check_name(path)?;
-        out::check_place("--plot", path)?;
-    }
-    args.report.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
+    args.plot.as_deref().map_or(Ok(()), plot::check_name)?;
+    out::check_outputs(
+        &[("--json", args.report.json.as_deref()), ("--plot", args.plot.as_deref())],
+        &[
+            ("the matrix", Some(&args.matrix)),
+            ("--rhs", args.rhs.as_deref().filter(|rhs| VectorSource::is_file(rhs))),
+        ],
+    )?;
     set_threads(args.place.threads)?;
     let source = Source::open(&args.matrix)?;
     if args.rhs.as_deref().is_some_and(is_stream) {

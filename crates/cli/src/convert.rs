@@ -10,10 +10,7 @@ use lacuna::{Csr, Kind, Scalar};
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
     let outputs = [("OUT", Some(args.output.as_str())), ("--rhs", args.rhs.as_deref())];
-    for (option, path) in outputs {
-        path.map_or(Ok(()), |path| out::check_folder(option, path))?;
-    }
-    out::check_standard(&outputs)?;
+    out::check_outputs(&outputs, &[("IN", Some(&args.input))])?;
     set_threads(args.threads)?;
     let source = Source::open(&args.input)?;
     match source.is_vector() {

@@ -12,7 +12,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
     let (Some(spec), Some(output), false) = (&args.spec, &args.output, args.list) else {
         return out::print(&generators());
     };
-    out::check_folder("--output", output)?;
+    out::check_outputs(&[("--output", Some(output))], &[])?;
     check_matrix_output(output)?;
     let spec = Spec::parse(spec)?;
     set_threads(None)?;

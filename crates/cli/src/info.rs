@@ -22,11 +22,9 @@ const LANCZOS_STEPS: usize = 30;
 const TOLERANCE: f64 = 1e-8;
 
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
-    if let Some(path) = &args.plot {
-        plot::check_name(path)?;
-        out::check_place("--plot", path)?;
-    }
-    args.report.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
+    args.plot.as_deref().map_or(Ok(()), plot::check_name)?;
+    let outputs = [("--json", args.report.json.as_deref()), ("--plot", args.plot.as_deref())];
+    out::check_outputs(&outputs, &[("the matrix", Some(&args.matrix))])?;
     set_threads(args.threads)?;
     let source = Source::open(&args.matrix)?;
     match source.number_type(None, false)? {

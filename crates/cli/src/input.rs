@@ -280,6 +280,11 @@ impl VectorSource {
         }
     }
 
+    /// Whether [`VectorSource::open`] takes this text as the name of a file.
+    pub(crate) fn is_file(text: &str) -> bool {
+        text != "ones" && text != "random" && !text.starts_with("random:")
+    }
+
     /// Opens a file, even if its name is also a keyword.
     pub(crate) fn open_file(option: &'static str, path: &str) -> Result<Self> {
         Ok(VectorSource::File(Box::new(VectorFile { option, file: InputFile::open(path, Wanted::Vector)? })))

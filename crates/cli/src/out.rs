@@ -3,7 +3,7 @@ use crate::failure::{Failure, Result};
 use crate::input::STANDARD;
 use lacuna::backend::text::{printable, printable_json, shown_name};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Prints text to standard output, with control characters and invisible ones escaped. A closed reader is not
 /// an error.
@@ -46,8 +46,72 @@ pub fn save(path: &str, text: &str) -> Result<()> {
     }
 }
 
+/// An option, or the name of an argument, and the path given for it.
+pub type Given<'a> = (&'a str, Option<&'a str>);
+
+/// Rejects outputs that cannot be written, and those that would overwrite one another or an input, before any work
+/// is done for them.
+pub fn check_outputs(outputs: &[Given<'_>], inputs: &[Given<'_>]) -> Result<()> {
+    let (written, mut read) = (placed(outputs), placed(inputs));
+    read.retain(|(_, path, _)| *path == STANDARD || Path::new(path).exists());
+    for (k, (option, path, place)) in written.iter().enumerate() {
+        check_place(option, path)?;
+        if *path == STANDARD || place.is_none() {
+            continue;
+        }
+        if let Some((input, ..)) = read.iter().find(|(.., other)| other == place) {
+            let message = format!("{option} {path}: it is {input} too, which would be overwritten");
+            return Err(Failure::Usage(message + "; expected another file"));
+        }
+        let earlier = written[..k].iter().find(|(_, name, other)| *name != STANDARD && other == place);
+        if let Some((first, name, _)) = earlier {
+            let message = format!("{first} {name} and {option} {path}: expected two different files");
+            return Err(Failure::Usage(message));
+        }
+    }
+    check_standard(outputs)
+}
+
+/// The paths that were given, with their places.
+fn placed<'a>(given: &[Given<'a>]) -> Vec<(&'a str, &'a str, Option<Place>)> {
+    let paths = given.iter().filter_map(|&(option, path)| Some((option, path?)));
+    paths.map(|(option, path)| (option, path, Place::of(path))).collect()
+}
+
+/// Where a file is, whatever it is called.
+#[derive(PartialEq)]
+enum Place {
+    /// A file by its device and inode numbers.
+    #[cfg(unix)]
+    File(u64, u64),
+    /// A file by its folder and its name: one that is not there yet.
+    Path(PathBuf),
+}
+
+impl Place {
+    /// `None` for a terminal, a pipe or a device.
+    fn of(path: &str) -> Option<Self> {
+        match std::fs::metadata(if path == STANDARD { "/dev/stdin" } else { path }) {
+            Ok(about) if !about.is_file() => None,
+            #[cfg(unix)]
+            Ok(about) => {
+                use std::os::unix::fs::MetadataExt;
+                Some(Place::File(about.dev(), about.ino()))
+            }
+            #[cfg(not(unix))]
+            Ok(_) => std::fs::canonicalize(path).ok().map(Place::Path),
+            Err(_) => {
+                let path = Path::new(path);
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                let folder = std::fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
+                Some(Place::Path(folder.join(path.file_name()?)))
+            }
+        }
+    }
+}
+
 /// Rejects two outputs that would both go to standard output.
-pub fn check_standard(outputs: &[(&str, Option<&str>)]) -> Result<()> {
+fn check_standard(outputs: &[Given<'_>]) -> Result<()> {
     let there: Vec<_> =
         outputs.iter().filter(|(_, path)| *path == Some(STANDARD)).map(|(option, _)| *option).collect();
     match there[..] {
@@ -84,23 +148,19 @@ pub(crate) fn report_aside(
     path.map_or(Ok(()), |path| save(path, &printable_json(&format!("{:#}\n", value()))))
 }
 
-/// Rejects a path where no text can be written, before any work is done for it: where no file can be created,
-/// and a name that promises compression.
-pub fn check_place(option: &str, path: &str) -> Result<()> {
-    check_folder(option, path)?;
-    let end = Path::new(path).extension().unwrap_or_default().to_ascii_lowercase();
-    if ["gz", "bz2", "xz", "zst"].iter().any(|packing| end == *packing) {
-        let (shown, end) = (shown_name(path), end.display());
+/// Options whose files are text, written plain.
+const TEXT: [&str; 4] = ["--json", "--html", "--markdown", "--plot"];
+
+/// Rejects a path where no file can be created, and for text a name that promises compression.
+fn check_place(option: &str, path: &str) -> Result<()> {
+    let (place, shown) = (Path::new(path), shown_name(path));
+    let end = place.extension().unwrap_or_default().to_ascii_lowercase();
+    if TEXT.contains(&option) && ["gz", "bz2", "xz", "zst"].iter().any(|packing| end == *packing) {
+        let end = end.display();
         let message =
             format!("{option} {shown}: text is written plain, expected a name that does not end in .{end}");
         return Err(Failure::Usage(message));
     }
-    Ok(())
-}
-
-/// Rejects a path where no file can be created.
-pub(crate) fn check_folder(option: &str, path: &str) -> Result<()> {
-    let (place, shown) = (Path::new(path), shown_name(path));
     if path == STANDARD {
         return Ok(());
     }

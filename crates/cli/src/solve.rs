@@ -16,18 +16,21 @@ use std::time::{Duration, Instant};
 
 pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
     check_restart(&args.method, args.restart)?;
-    if let Some(path) = &args.plot {
-        plot::check_name(path)?;
-        out::check_place("--plot", path)?;
-    }
-    args.report.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
-    if let Some(path) = &args.output {
-        out::check_folder("--output", path)?;
-        check_vector_output(path)?;
-    }
+    args.plot.as_deref().map_or(Ok(()), plot::check_name)?;
+    out::check_outputs(
+        &[
+            ("--output", args.output.as_deref()),
+            ("--json", args.report.json.as_deref()),
+            ("--plot", args.plot.as_deref()),
+        ],
+        &[
+            ("the matrix", Some(&args.matrix)),
+            ("--rhs", args.rhs.as_deref().filter(|rhs| VectorSource::is_file(rhs))),
+            ("--x0", args.x0.as_deref()),
+        ],
+    )?;
+    args.output.as_deref().map_or(Ok(()), check_vector_output)?;
     set_threads(args.place.threads)?;
-    let outputs = [("--output", &args.output), ("--json", &args.report.json)];
-    out::check_standard(&outputs.map(|(option, path)| (option, path.as_deref())))?;
     let source = Source::open(&args.matrix)?;
     let is_stream = |path: &Option<String>| path.as_deref().is_some_and(is_stream);
     if is_stream(&args.rhs) || is_stream(&args.x0) {

@@ -16,11 +16,9 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 pub(crate) fn run(args: &SpmvArgs) -> Result<()> {
-    if let Some(path) = &args.plot {
-        plot::check_name(path)?;
-        out::check_place("--plot", path)?;
-    }
-    args.report.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
+    args.plot.as_deref().map_or(Ok(()), plot::check_name)?;
+    let outputs = [("--json", args.report.json.as_deref()), ("--plot", args.plot.as_deref())];
+    out::check_outputs(&outputs, &[("the matrix", Some(&args.matrix))])?;
     set_threads(args.place.threads)?;
     let source = Source::open(&args.matrix)?;
     let kind = source.number_type(args.number, false)?;

@@ -1,6 +1,8 @@
 //! Arguments of `lacuna compare`, and those shared by everything that measures.
 use super::shared::{NumberType, count, fixed_preconditioner, restart, rounds, threads, tolerance};
+use crate::failure::Result;
 use crate::input::STANDARD;
+use crate::out;
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -71,6 +73,16 @@ pub struct MeasuringArgs {
 }
 
 impl MeasuringArgs {
+    /// Rejects outputs that cannot be written, and those that would overwrite one another, a matrix or the results of
+    /// other libraries, to which `--json` may append.
+    pub(crate) fn check_outputs(&self, matrices: &[String]) -> Result<()> {
+        let [json, html] = [("--json", self.json.as_deref()), ("--html", self.html.as_deref())];
+        let mut inputs: Vec<_> = matrices.iter().map(|path| ("a matrix", Some(path.as_str()))).collect();
+        out::check_outputs(&[json, html], &inputs)?;
+        inputs.push(("--peers", self.peers.as_deref()));
+        out::check_outputs(&[html], &inputs)
+    }
+
     /// Whether results go to standard output, so that text goes to standard error.
     pub fn aside(&self) -> bool {
         [&self.json, &self.html].into_iter().any(|path| path.as_deref() == Some(STANDARD))

@@ -37,6 +37,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         ..Work::default()
     };
     work.check()?;
+    args.measuring.check_outputs(&args.matrices)?;
     work.methods.iter().try_for_each(|method| check_restart(method, args.restart))?;
     let subjects = work.subjects()?;
     Session::run::<Matrices>(&args.measuring, |session| session.measure_all(&work, subjects))

@@ -38,10 +38,7 @@ impl<'a> Session<'a> {
 
     /// Opens the backends. A backend that is not available leaves a line with the reason.
     fn open<C: Cases>(args: &'a MeasuringArgs) -> Result<Self> {
-        for (option, path) in [("--json", &args.json), ("--html", &args.html)] {
-            path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
-        }
-        out::check_standard(&[("--json", args.json.as_deref()), ("--html", args.html.as_deref())])?;
+        args.check_outputs(&[])?;
         set_threads(args.threads)?;
         let peers = args.peers.as_deref().map(record::read).transpose()?.unwrap_or_default();
         let mut kept = Kept::to(args.json.as_deref())?;

@@ -184,6 +184,47 @@ fn files_that_are_not_there() {
 }
 
 #[test]
+#[cfg(unix)]
+fn no_output_overwrites_an_input_or_another_output() {
+    let bench = Bench::new().with_spd();
+    bench.vector("b.mtx", &[5.0, 5.0, 6.0]);
+    std::fs::hard_link(bench.path("a.mtx"), bench.path("link.mtx")).unwrap();
+    let folder = bench.path("").file_name().unwrap().to_string_lossy().into_owned();
+    let lost = |output: &str, input: &str| {
+        format!("{output}: it is {input} too, which would be overwritten; expected another file")
+    };
+    let both = |first: &str, second: &str| format!("{first} and {second}: expected two different files");
+    for (args, expected) in [
+        ("solve a.mtx --output a.mtx".into(), lost("--output a.mtx", "the matrix")),
+        ("solve a.mtx --json ./a.mtx".into(), lost("--json ./a.mtx", "the matrix")),
+        ("solve link.mtx --json a.mtx".into(), lost("--json a.mtx", "the matrix")),
+        ("solve a.mtx --rhs b.mtx --output b.mtx".into(), lost("--output b.mtx", "--rhs")),
+        ("solve a.mtx --x0 b.mtx --output b.mtx".into(), lost("--output b.mtx", "--x0")),
+        ("solve a.mtx --output x --json x".into(), both("--output x", "--json x")),
+        (format!("solve a.mtx --json x.svg --plot ../{folder}/x.svg"), {
+            both("--json x.svg", &format!("--plot ../{folder}/x.svg"))
+        }),
+        ("advise a.mtx --rhs b.mtx --json b.mtx".into(), lost("--json b.mtx", "--rhs")),
+        ("info a.mtx --json a.mtx".into(), lost("--json a.mtx", "the matrix")),
+        ("spmv a.mtx --json a.mtx".into(), lost("--json a.mtx", "the matrix")),
+        ("convert a.mtx a.mtx".into(), lost("OUT a.mtx", "IN")),
+        ("convert a.mtx x --rhs x".into(), both("OUT x", "--rhs x")),
+        ("compare a.mtx --json a.mtx".into(), lost("--json a.mtx", "a matrix")),
+        ("compare a.mtx --json x --html x".into(), both("--json x", "--html x")),
+        ("compare a.mtx --peers b.mtx --html b.mtx".into(), lost("--html b.mtx", "--peers")),
+    ] {
+        let kept = ["a.mtx", "b.mtx"].map(|name| std::fs::read(bench.path(name)).unwrap());
+        assert_eq!(bench.refused(&args), expected, "{args}");
+        assert_eq!(["a.mtx", "b.mtx"].map(|name| std::fs::read(bench.path(name)).unwrap()), kept, "{args}");
+        assert!(!bench.path("x").exists() && !bench.path("x.svg").exists(), "{args}");
+    }
+    // What is there already may be replaced, and a device is not a file.
+    for args in ["solve a.mtx --output x --json y", "solve a.mtx --output /dev/null --json /dev/null"] {
+        assert!((0..2).all(|_| bench.run(args).code == 0), "{args}");
+    }
+}
+
+#[test]
 fn options_that_make_no_sense() {
     let bench = Bench::new().with_spd();
     bench.file("c.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 2\n");
