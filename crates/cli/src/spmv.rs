@@ -77,7 +77,7 @@ impl Products<'_> {
                         timed.push((name, vectors, product, Samples::default()));
                     }
                 }
-                Err(error @ Error::Unsupported { .. }) => speeds.refused.push((name, error.to_string())),
+                Err(Error::Unsupported { message, .. }) => speeds.refused.push((name, message)),
                 Err(error) => return Err(error.into()),
             }
         }

@@ -173,12 +173,12 @@ fn what_does_not_suit_is_refused_with_its_size() {
     let scattered = generated("gen:power-law:20000");
     let refused = message(Dia::from_csr(&*scattered).map(drop));
     assert!(refused.starts_with("Dia::from_csr: ") && refused.contains(" diagonals are in use"), "{refused}");
-    assert!(refused.contains(" MB in csr); keep csr"), "{refused}");
+    assert!(refused.contains(" KB in csr); keep csr"), "{refused}");
     let refused = message(Sell::ellpack(&*scattered).map(drop));
     assert!(refused.starts_with("Sell::ellpack: rows of very different lengths would take "), "{refused}");
     assert_eq!(
         message(Dense::from_csr(&*scattered).map(drop)),
-        "Dense::from_csr: 20000x20000 places would take 3200 MB for 63825 entries (0 MB in csr); keep csr"
+        "Dense::from_csr: 20000x20000 places would take 3200 MB for 63825 entries (846 KB in csr); keep csr"
     );
     let odd = generated("gen:poisson2d:5x5");
     assert_eq!(

@@ -48,7 +48,7 @@ fn what_does_not_fit_is_refused() {
     t.push(1, 65_537, 1.0);
     assert_eq!(
         refusal(Packed::from_csr(&t.to_csr().unwrap())),
-        "Packed::from_csr: row 1 reaches from column 1 to 65537, and 16 bits distinguish 65536 columns; keep csr (0 MB)"
+        "Packed::from_csr: row 1 reaches from column 1 to 65537, and 16 bits distinguish 65536 columns; keep csr (1 KB)"
     );
     let mut t = Triplets::new(100, 100);
     (0..100).for_each(|i| t.push(i, i, 1.0));

@@ -62,7 +62,7 @@ fn what_does_not_suit_is_refused() {
     assert!(Pkt::from_csr(&t.to_csr().unwrap()).is_ok());
     t.push(0, 6000, 1.0);
     let expected =
-        "3001 of 6001 entries lie outside their packets of 1024 rows: they would take 0 MB, 0 MB in csr";
+        "3001 of 6001 entries lie outside their packets of 1024 rows: they would take 79 KB, 85 KB in csr";
     assert_eq!(refusal(&t), format!("Pkt::from_csr: {expected}; {ends}"));
 
     let mut t = Triplets::new(3000, 3000);
@@ -78,7 +78,7 @@ fn what_does_not_suit_is_refused() {
     (0..100_000).for_each(|i| t.push(i, i, 1.0));
     (0..100_000).step_by(SLICE).for_each(|i| (i + 1..i + 10).for_each(|j| t.push(i, j % 100_000, 1.0)));
     let refused = refusal(&t);
-    assert!(refused.contains(" places: they would take 10 MB, 1 MB in csr"), "{refused}");
+    assert!(refused.contains(" places: they would take 11 MB, 1938 KB in csr"), "{refused}");
     let error = Pkt::from_csr(&t.to_csr().unwrap()).unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }));
 }

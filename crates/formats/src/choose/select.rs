@@ -76,6 +76,15 @@ pub const FORMATS: [FormatInfo; 19] = [
 /// # Errors
 /// [`Error::Argument`] for an unknown name; the errors of the format's conversion.
 pub fn convert<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<T>>> {
+    converted(a, name).map_err(|error| match error {
+        Error::Unsupported { message, .. } => {
+            Error::Unsupported { operation: format!("format {name}"), message }
+        }
+        other => other,
+    })
+}
+
+fn converted<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<T>>> {
     compiled_here!(T, |a: &Arc<Csr<T>>, name: &str| -> Result<Arc<dyn Format<T>>> {
         Ok(match name {
             "csr" => a.clone(),

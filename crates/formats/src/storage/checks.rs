@@ -18,6 +18,14 @@ pub(crate) fn check_sizes(operation: &str, rows: usize, cols: usize, entries: us
     Ok(())
 }
 
+/// A size of memory in words, in the unit that leaves it two digits or more.
+pub(crate) fn in_words(bytes: usize) -> String {
+    match bytes {
+        0..10_000_000 => format!("{} KB", bytes.div_ceil(1000)),
+        _ => format!("{} MB", bytes.div_ceil(1_000_000)),
+    }
+}
+
 /// Row and column of entry `k`.
 pub(crate) fn position(row_ptr: &[u32], col_idx: &[u32], k: usize) -> (usize, usize) {
     (row_ptr.partition_point(|&p| p as usize <= k).saturating_sub(1), col_idx[k] as usize)

@@ -1,7 +1,7 @@
 //! Dense matrices, row by row.
 use crate::Csr;
 use crate::parallel;
-use crate::storage::checks::{check_sizes, not_finite};
+use crate::storage::checks::{check_sizes, in_words, not_finite};
 use crate::storage::csr::lanes;
 use crate::storage::padding::is_too_much;
 use lacuna_engine::{Argument, Error, Format, Result, Scalar, pages, row_sum};
@@ -60,9 +60,9 @@ impl<T: Scalar> Dense<T> {
             return Err(Error::Unsupported {
                 operation: OPERATION.into(),
                 message: format!(
-                    "{rows}x{cols} places would take {} MB for {nnz} entries ({} MB in csr); keep csr",
-                    places.saturating_mul(size_of::<T>()) / 1_000_000,
-                    a.bytes() / 1_000_000,
+                    "{rows}x{cols} places would take {} for {nnz} entries ({} in csr); keep csr",
+                    in_words(places.saturating_mul(size_of::<T>())),
+                    in_words(a.bytes()),
                 ),
             });
         }

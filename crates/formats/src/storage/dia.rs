@@ -1,7 +1,7 @@
 //! Diagonals.
 use crate::Csr;
 use crate::parallel;
-use crate::storage::checks::check_sizes;
+use crate::storage::checks::{check_sizes, in_words};
 use crate::storage::padding::is_too_much;
 use bytemuck::bytes_of;
 use lacuna_engine::{AlignedVec, Argument, Error, Format, Result, Scalar};
@@ -229,11 +229,11 @@ fn offsets_of<T: Scalar>(operation: &str, a: &Csr<T>) -> Result<Vec<i32>> {
         return Err(Error::Unsupported {
             operation: operation.into(),
             message: format!(
-                "{} diagonals are in use, which would take {} MB for {} entries ({} MB in csr); keep csr",
+                "{} diagonals are in use, which would take {} for {} entries ({} in csr); keep csr",
                 offsets.len(),
-                places(a.rows(), offsets.len()).saturating_mul(size_of::<T>()) / 1_000_000,
+                in_words(places(a.rows(), offsets.len()).saturating_mul(size_of::<T>())),
                 a.nnz(),
-                a.bytes() / 1_000_000,
+                in_words(a.bytes()),
             ),
         });
     }

@@ -1,6 +1,7 @@
 //! Compressed rows with two-byte columns, and with values in half the bytes if that is exact.
 use crate::Csr;
 use crate::parallel;
+use crate::storage::checks::in_words;
 use lacuna_engine::{Argument, Error, Format, MAX_LANES, Result, Scalar, is_long, pages};
 
 /// Number of columns that two bytes distinguish.
@@ -82,10 +83,10 @@ impl<T: Scalar> Packed<T> {
             let columns = a.row_slices(row).0;
             let message = match obstacle {
                 Obstacle::Far => format!(
-                    "row {row} reaches from column {} to {}, and 16 bits distinguish {REACH} columns; keep csr ({} MB)",
+                    "row {row} reaches from column {} to {}, and 16 bits distinguish {REACH} columns; keep csr ({})",
                     columns[0],
                     columns[columns.len() - 1],
-                    a.bytes() / 1_000_000
+                    in_words(a.bytes())
                 ),
                 Obstacle::Long => format!(
                     "row {row} has {} entries, far more than others, and packed rows are not cut into pieces; keep csr",

@@ -2,6 +2,7 @@
 use crate::Csr;
 use crate::build::cut::cut;
 use crate::parallel;
+use crate::storage::checks::in_words;
 use crate::storage::padding::is_too_much;
 use crate::storage::sell::SLICE;
 use lacuna_engine::{AlignedVec, Argument, Error, Format, Result, Scalar, is_long, pages};
@@ -65,7 +66,7 @@ impl<T: Scalar> Pkt<T> {
         const OPERATION: &str = "Pkt::from_csr";
         let outline = Outline::of(a);
         if let Some(refusal) = outline.refuses(a) {
-            let bytes = [outline.bytes::<T>(), a.bytes()].map(|bytes| bytes / 1_000_000);
+            let bytes = [outline.bytes::<T>(), a.bytes()].map(in_words);
             let what = match refusal {
                 Refusal::Far => {
                     format!(
@@ -85,7 +86,7 @@ impl<T: Scalar> Pkt<T> {
                 }
             };
             let message = format!(
-                "{what}: they would take {} MB, {} MB in csr; reorder the rows by packets or keep csr",
+                "{what}: they would take {}, {} in csr; reorder the rows by packets or keep csr",
                 bytes[0], bytes[1]
             );
             return Err(Error::Unsupported { operation: OPERATION.into(), message });

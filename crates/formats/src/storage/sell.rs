@@ -2,7 +2,7 @@
 use crate::Csr;
 use crate::build::cut::{cut, lengths};
 use crate::parallel;
-use crate::storage::checks::check_sizes;
+use crate::storage::checks::{check_sizes, in_words};
 use crate::storage::padding::is_too_much;
 use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::{AlignedVec, Argument, Error, Format, Result, Scalar};
@@ -71,9 +71,9 @@ impl<T: Scalar> Sell<T> {
             return Err(Error::Unsupported {
                 operation: operation.into(),
                 message: format!(
-                    "rows of very different lengths would take {} MB for {nnz} entries ({} MB in csr); keep csr",
-                    places.saturating_mul(4 + size_of::<T>()) / 1_000_000,
-                    a.bytes() / 1_000_000,
+                    "rows of very different lengths would take {} for {nnz} entries ({} in csr); keep csr",
+                    in_words(places.saturating_mul(4 + size_of::<T>())),
+                    in_words(a.bytes()),
                 ),
             });
         }

@@ -2,7 +2,7 @@
 use crate::Csr;
 use crate::algebra::fill_rows;
 use crate::parallel;
-use crate::storage::checks::check_sizes;
+use crate::storage::checks::{check_sizes, in_words};
 use lacuna_engine::{Argument, Error, Format, Result, Scalar};
 use std::ops::Range;
 
@@ -64,7 +64,7 @@ impl<T: Scalar> Stencil<T> {
         const OPERATION: &str = "Stencil::from_csr";
         check_sizes(OPERATION, a.rows(), a.cols(), a.nnz())?;
         Self::find(a).map_err(|Unsuited(why)| {
-            let message = format!("{why}; keep csr ({} MB)", a.bytes() / 1_000_000);
+            let message = format!("{why}; keep csr ({})", in_words(a.bytes()));
             Error::Unsupported { operation: OPERATION.into(), message }
         })
     }
