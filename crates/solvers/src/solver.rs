@@ -105,7 +105,7 @@ impl<T: Scalar> Solver<T> {
         let (rows, cols) = a.shape();
         let least_squares = method.least_squares();
         if rows != cols && !least_squares {
-            let expected = format!("a square matrix for {}; lsmr takes any", method.name());
+            let expected = format!("a square matrix for {} (lsmr takes any)", method.name());
             return Err(Error::Shape { operation: "solve".into(), expected, got: (rows, cols) });
         }
         if m.is_some() && method.info().needs == Needs::Range {

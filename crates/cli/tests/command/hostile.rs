@@ -76,7 +76,7 @@ fn a_matrix_that_is_not_square() {
         let ran = bench.run(&format!("{command} a.mtx"));
         assert!(ran.out.starts_with(size), "{}", ran.out);
     }
-    let square = "solve: expected a square matrix for cg; lsmr takes any, got a 2x3 matrix";
+    let square = "solve: expected a square matrix for cg (lsmr takes any), got a 2x3 matrix";
     assert_eq!(bench.refused("solve a.mtx --method cg"), square);
     let ran = bench.run("info a.mtx --plot a.svg");
     assert!(ran.out.contains("the matrix is not square: least squares") && ran.code == 0);

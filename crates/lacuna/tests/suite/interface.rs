@@ -125,7 +125,7 @@ fn what_does_not_fit_is_an_error() {
     let wide = from_dense(Array2::<f64>::ones((2, 3)).view()).unwrap();
     assert_eq!(
         prepare(LinearSystem::new(wide).method("cg")),
-        "solve: expected a square matrix for cg; lsmr takes any, got a 2x3 matrix"
+        "solve: expected a square matrix for cg (lsmr takes any), got a 2x3 matrix"
     );
     let a = laplacian(4);
     assert_eq!(

@@ -92,7 +92,7 @@ fn shapes_that_do_not_fit_are_refused() {
     let mut dev = default_backend().unwrap();
     let mut refused = |system: LinearSystem<f64>| system.prepare(&mut dev).err().unwrap().to_string();
     assert!(
-        refused(LinearSystem::new(line(5)).method("cg")).contains("a square matrix for cg; lsmr takes any")
+        refused(LinearSystem::new(line(5)).method("cg")).contains("a square matrix for cg (lsmr takes any)")
     );
     assert!(
         refused(LinearSystem::new(line(5)).preconditioner("jacobi")).contains("column-scaling takes any")

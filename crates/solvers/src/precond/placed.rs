@@ -312,7 +312,7 @@ impl<T: Scalar> Placed<T> {
             let operation = format!("preconditioner `{}`", kind.name());
             return Err(Error::Shape {
                 operation,
-                expected: "a square matrix; column-scaling takes any".into(),
+                expected: "a square matrix (column-scaling takes any)".into(),
                 got: (host.rows(), host.cols()),
             });
         }
