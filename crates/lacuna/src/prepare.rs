@@ -43,7 +43,7 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
 fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Result<Prepared<T>> {
     let mut stages = Stages::start();
     check_shapes(&system)?;
-    let (asked_method, asked_preconditioner) = combined(system.method, system.preconditioner)?;
+    let (asked_method, asked_preconditioner, asked_as) = combined(system.method, system.preconditioner)?;
     let mut remarks = Vec::new();
     let (given, rounding) = match system.format.as_deref() {
         Some(name) if rounds(name) => rounded(&system.a)?,
@@ -62,7 +62,11 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
     }
     let recalls = memory.as_ref().filter(|_| chooses_preconditioner);
     let remembered = recalls.and_then(Memory::recall::<T>);
-    let (chosen_method, method) = method_for(asked_method, remembered.as_ref(), &facts, &system.options)?;
+    let (mut chosen_method, method) =
+        method_for(asked_method, remembered.as_ref(), &facts, &system.options)?;
+    if let Some(name) = asked_as.filter(|name| *name != method.name()) {
+        chosen_method.why = format!("for {name}");
+    }
     remarks.extend(without_cycles(&system.options, &*method, automatic));
     let definite = method.info().positive_definite();
     let adjoint = system.adjoint || method.needs_adjoint();

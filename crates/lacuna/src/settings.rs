@@ -38,7 +38,7 @@ pub fn check_method(text: &str) -> Result<()> {
     }
     check_method_name(text)?;
     match Combined::named(text) {
-        Some((_, own)) => preconditioner::<f64>(&own).map(drop),
+        Some((combined, own)) => check_own(&combined, &own),
         None => method::<f64>(text, &Options::default()).map(drop),
     }
 }
@@ -53,6 +53,16 @@ pub fn check_preconditioner(text: &str) -> Result<()> {
     }
     check_preconditioner_name(text)?;
     preconditioner::<f64>(text).map(drop)
+}
+
+/// Checks the options of a combined method, which its preconditioner takes.
+fn check_own(combined: &Combined, own: &str) -> Result<()> {
+    preconditioner::<f64>(own).map(drop).map_err(|error| match error {
+        Error::Argument { message, .. } => {
+            Error::Argument { what: format!("method {}", combined.name), message }
+        }
+        other => other,
+    })
 }
 
 fn check_method_name(text: &str) -> Result<()> {
@@ -74,14 +84,15 @@ fn check_name(what: &str, automatic: &[&str], listed: &[&str], text: &str) -> Re
     Err(Error::Argument { what: what.into(), message: format!("expected one of {names}, got `{text}`") })
 }
 
-/// Replaces a method that is Richardson's iteration with a preconditioner by these two.
+/// Replaces a method that is Richardson's iteration with a preconditioner by these two, and returns its name.
 ///
 /// # Errors
-/// [`Error::Argument`] for an unknown name, and for a preconditioner beside a method that has its own.
+/// [`Error::Argument`] for an unknown name, for an invalid option, and for a preconditioner beside a method that has
+/// its own.
 pub(crate) fn combined<T: Scalar>(
     method: MethodChoice<T>,
     preconditioner: PreconditionerChoice<T>,
-) -> Result<(MethodChoice<T>, PreconditionerChoice<T>)> {
+) -> Result<(MethodChoice<T>, PreconditionerChoice<T>, Option<&'static str>)> {
     let named = match &method {
         MethodChoice::Named(name) => {
             check_method_name(name)?;
@@ -93,9 +104,11 @@ pub(crate) fn combined<T: Scalar>(
         check_preconditioner_name(name)?;
     }
     match (named, preconditioner) {
-        (None, preconditioner) => Ok((method, preconditioner)),
-        (Some((_, own)), PreconditionerChoice::Auto) => {
-            Ok((MethodChoice::Named(RICHARDSON.into()), PreconditionerChoice::Named(own)))
+        (None, preconditioner) => Ok((method, preconditioner, None)),
+        (Some((combined, own)), PreconditionerChoice::Auto) => {
+            check_own(&combined, &own)?;
+            let richardson = MethodChoice::Named(RICHARDSON.into());
+            Ok((richardson, PreconditionerChoice::Named(own), Some(combined.name)))
         }
         (Some((combined, _)), _) => {
             let message = format!("method {} is a preconditioner itself; expected `auto`", combined.name);

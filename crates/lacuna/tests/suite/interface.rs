@@ -116,6 +116,20 @@ fn dense_and_sparse_convert_both_ways() {
 }
 
 #[test]
+fn a_method_with_its_own_preconditioner_is_why_there_are_both() {
+    let mut dev = default_backend().unwrap();
+    for (method, [richardson, own]) in [
+        ("jacobi", ["richardson: for jacobi", "jacobi: asked for"]),
+        ("sor:omega=1.5", ["richardson: for sor", "sor:omega=1.5: asked for"]),
+        ("gauss-seidel", ["richardson: for gauss-seidel", "sor: for gauss-seidel"]),
+    ] {
+        let system = LinearSystem::new(laplacian(4)).method(method).prepare(&mut dev).unwrap();
+        let told = [system.method(), system.preconditioner()].map(|c| format!("{}: {}", c.name, c.why));
+        assert_eq!(told, [richardson, own]);
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_an_error() {
     let mut dev = default_backend().unwrap();
     let prepare = |system: LinearSystem<f64>| {
@@ -132,6 +146,16 @@ fn what_does_not_fit_is_an_error() {
         prepare(LinearSystem::new(a.clone()).method("direct").preconditioner("jacobi")),
         "preconditioner: method direct is a preconditioner itself; expected `auto`"
     );
+    for (method, message) in [
+        ("sor:omega=3", "method sor: omega: expected a number above 0 and below 2, got `3`"),
+        (
+            "gauss-seidel:omega=3",
+            "method gauss-seidel: omega: expected a number above 0 and below 2, got `3`",
+        ),
+    ] {
+        assert_eq!(prepare(LinearSystem::new(a.clone()).method(method)), message);
+        assert_eq!(lacuna::check_method(method).unwrap_err().to_string(), message);
+    }
     let methods = lacuna::solvers::METHODS.iter().map(|info| info.name);
     let combined = lacuna::solvers::Combined::all().map(|method| method.name);
     let names: Vec<_> = ["auto", "tune"].into_iter().chain(methods).chain(combined).collect();

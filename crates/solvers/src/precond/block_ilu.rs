@@ -4,7 +4,7 @@ use super::ilu0::in_order;
 use super::triangles::{Factors, Solves, apply, apply_adjoint, name_with};
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
-use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::algebra::build_rows;
 use lacuna_formats::factor::{Pivots, ilu0};
 use lacuna_formats::{Csr, Permutation, parts};
@@ -75,7 +75,12 @@ impl<T: Scalar> Preconditioner<T> for BlockIlu {
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         let (order, starts) = parts(a, self.size);
         let inside = inside_blocks(a, &order, &starts)?;
-        let made = ilu0(&inside, self.pivots).map_err(|error| in_order(error, &order))?;
+        let made = ilu0(&inside, self.pivots).map_err(|error| match in_order(error, &order) {
+            Error::Entry { row, column, message, .. } => {
+                Error::Entry { operation: "block-ilu".into(), row, column, message }
+            }
+            other => other,
+        })?;
         let ones = vec![T::one(); a.rows()];
         let factors = Factors {
             lower: &made.factor,

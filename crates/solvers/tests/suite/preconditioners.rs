@@ -70,6 +70,9 @@ fn what_a_preconditioner_cannot_take_is_refused_with_its_place() {
     let nothing = with_entry(&a, (0, 0), 0.0);
     for refuses in ["ilu0:pivots=refuse", "ilu0:pivots=refuse,solve=colours", "block-ilu:pivots=refuse"] {
         assert_eq!(refused(refuses, &nothing), (0, 0), "{refuses}");
+        let message = named::<f64>(refuses).set_up(&nothing).err().map(|error| error.to_string());
+        let name = refuses.split(':').next().unwrap();
+        assert!(message.is_some_and(|message| message.starts_with(&format!("{name}: "))), "{refuses}");
     }
     let blocks = matrix(
         6,
