@@ -48,7 +48,10 @@ pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
         return Chosen::new("cg", why);
     }
     if s.diagonally_dominant && s.zero_diagonal == 0 {
-        let what = if s.hermitian { "has a diagonal that changes sign" } else { "is not symmetric" };
+        let what = match s.hermitian {
+            true => "has a diagonal that changes sign".into(),
+            false => format!("is not {symmetry}"),
+        };
         return Chosen::new("bicgstab", format!("the matrix {what}, and its diagonal dominates"));
     }
     if s.hermitian {

@@ -169,7 +169,21 @@ fn an_indefinite_matrix_under_cg() {
         json["choices"][1],
         "preconditioner none: the diagonal is not positive, and the method needs a positive one"
     );
+    // Complex and symmetric: minres is not for it.
+    let (_, json) = bench.solve("gen:helmholtz:60x60 --method cg");
+    let notes = json["notes"].to_string();
+    assert!(!notes.contains("minres") && notes.contains("is not Hermitian, which cg needs"), "{json}");
     assert_eq!(bench.solve("a.mtx").0, 0);
+}
+
+#[test]
+fn a_tolerance_out_of_reach() {
+    let (_, json) = Bench::new().solve("gen:convection:20x20 --rtol 0");
+    let notes = json["notes"].to_string();
+    assert!(
+        notes.contains("no number of further ones is expected to do") && !notes.contains("inf "),
+        "{json}"
+    );
 }
 
 #[test]

@@ -142,6 +142,9 @@ impl<T: Scalar> AutoSolver<'_, T> {
     pub(super) fn switch(&mut self, current: &mut Current, trend: &Trend) -> Option<Former<T>> {
         let iterations = self.outcome.iterations;
         let why = match (trend.gains, trend.at_limit) {
+            (true, true) if trend.expected.is_infinite() => {
+                format!("after {iterations} iterations, no number of further ones is expected to do")
+            }
             (true, true) => {
                 format!("after {iterations} iterations, about {:.0} more are expected", trend.expected)
             }

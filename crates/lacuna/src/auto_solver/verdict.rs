@@ -66,11 +66,12 @@ impl<T: Scalar> AutoSolver<'_, T> {
         if found.is_empty() && outcome.reason != Reason::AccuracyAttained {
             found.extend(self.least_residual(x));
         }
+        let hermitian = is_hermitian(&self.parts.given);
         let outcome = &mut *self.outcome;
-        if outcome.reason == Reason::IndefiniteOperator {
+        if outcome.reason == Reason::IndefiniteOperator && hermitian {
             outcome.notes.push("minres and gmres do not need a definite matrix".into());
         }
-        if self.parts.definite && !is_hermitian(&self.parts.given) {
+        if self.parts.definite && !hermitian {
             let name = &self.parts.method.name;
             let what = if T::KIND.is_complex() { "Hermitian" } else { "symmetric" };
             outcome
