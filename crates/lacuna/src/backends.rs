@@ -171,19 +171,16 @@ pub fn on<F: OnBackend>(name: Option<&str>, options: BackendOptions, task: F) ->
         }
         #[cfg(feature = "cpu")]
         "cpu" => {
-            if let Some(device) =
-                options.device.filter(|device| !["auto", "cpu", "0"].contains(&device.as_str()))
-            {
-                return Err(Error::Argument {
-                    what: "device".into(),
-                    message: format!(
-                        "the backend cpu has one device, got `{device}`; opencl and cuda have more"
-                    ),
-                });
+            let threads = options.threads;
+            let dev = lacuna_cpu::Cpu::with(lacuna_cpu::CpuOptions { threads, ..Default::default() })?;
+            let (asked, own) = (options.device.unwrap_or_else(|| "auto".into()), dev.device().name);
+            if !["auto", "cpu", "0"].contains(&asked.as_str()) && !is_part(&asked, &own) {
+                let message = format!(
+                    "the backend cpu has one device, 0: {own}, got `{asked}`; opencl and cuda have more"
+                );
+                return Err(Error::Argument { what: "device".into(), message });
             }
-            let options =
-                lacuna_cpu::CpuOptions { threads: options.threads, ..lacuna_cpu::CpuOptions::default() };
-            Ok(task.run(lacuna_cpu::Cpu::with(options)?))
+            Ok(task.run(dev))
         }
         _ => {
             let _ = (options, task);
@@ -205,6 +202,13 @@ pub fn on<F: OnBackend>(name: Option<&str>, options: BackendOptions, task: F) ->
             })
         }
     }
+}
+
+/// Whether a text other than an index is a part of the name of a device, in letters of any case.
+#[cfg(feature = "cpu")]
+fn is_part(text: &str, name: &str) -> bool {
+    let index = text.parse::<usize>().is_ok();
+    !index && !text.is_empty() && name.to_lowercase().contains(&text.to_lowercase())
 }
 
 #[cfg(test)]

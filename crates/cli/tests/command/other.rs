@@ -236,6 +236,13 @@ fn an_unknown_name_lists_every_name_accepted_there() {
 fn the_cpu_is_one_device() {
     let bench = Bench::new();
     assert_eq!(bench.run("solve gen:poisson1d:9 --backend cpu --device 0").code, 0);
+    // A part of its name, as `devices` lists it.
+    let (_, json) = bench.solve("gen:poisson1d:9 --backend cpu");
+    let part = json["device"].as_str().unwrap().split(' ').next().unwrap().to_lowercase();
+    assert_eq!(bench.run(&format!("solve gen:poisson1d:9 --backend cpu --device {part}")).code, 0, "{part}");
+    let compare = format!("compare gen:poisson1d:9 --methods spmv --rounds 1 --backends cpu:{part}");
+    assert_eq!(bench.run(&compare).code, 0, "{part}");
+    assert!(bench.refused("solve gen:poisson1d:9 --backend cpu --device 1").contains("one device, 0: "));
     let printed = bench.refused("solve gen:poisson1d:9 --backend cpu --device gpu");
     assert!(printed.contains("device") && printed.contains("`gpu`"), "{printed}");
 }
