@@ -99,10 +99,10 @@ impl<T: Scalar> Prepared<T> {
     ///
     /// If the confirmed residual is so small that its own rounding error could hide a larger one, it is
     /// recomputed on the host in twice the precision. A method that stops short of the tolerance continues
-    /// from the true residual as long as that keeps halving, then in its classical variant, then, if the
-    /// method was chosen automatically, with `gmres`; see [`Outcome::notes`]. Allocates nothing on the device
-    /// unless another method is needed, and on the host only on the first call with a strided view or
-    /// reordered rows.
+    /// from the true residual as long as that keeps halving, then in its classical variant, then with what was
+    /// left to choose: another preconditioner, another method, incomplete and complete factors, as far as they
+    /// suit the matrix; see [`Outcome::notes`]. Allocates nothing on the device unless another method is needed,
+    /// and on the host only on the first call with a strided view or reordered rows.
     ///
     /// # Errors
     /// [`Error::Length`] and [`Error::Element`] (an element that is not finite) for `b` and `x`; [`Error::Structure`] if the
