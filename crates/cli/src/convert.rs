@@ -89,6 +89,7 @@ pub(crate) fn report_written(
     if quiet || path == STANDARD {
         return Ok(());
     }
-    let [rows, cols, entries] = [rows, cols, entries].map(|size| report::thousands(size as u64));
-    out::say(aside, &format!("{path}: {rows} x {cols}, {entries} entries, {}\n", kind.name()))
+    let [rows, cols] = [rows, cols].map(|size| report::thousands(size as u64));
+    let entries = report::many(entries, "entry", "entries");
+    out::say(aside, &format!("{path}: {rows} x {cols}, {entries}, {}\n", kind.name()))
 }

@@ -2,7 +2,7 @@
 use crate::args::InfoArgs;
 use crate::failure::Result;
 use crate::input::{Source, set_threads};
-use crate::report::{bytes, thousands};
+use crate::report::{bytes, many, thousands};
 use crate::spmv::became;
 use crate::{out, plot};
 use lacuna::formats::{
@@ -189,11 +189,12 @@ impl<'a> Facts<'a> {
 
     fn write_text(&self, text: &mut String) -> std::fmt::Result {
         let s = &self.structure;
-        let [rows, cols, nnz] = [s.rows, s.cols, s.nnz].map(|n| thousands(n as u64));
+        let [rows, cols] = [s.rows, s.cols].map(|n| thousands(n as u64));
         writeln!(
             text,
-            "{}: {rows} x {cols}, {nnz} entries, {}, {} as compressed rows",
+            "{}: {rows} x {cols}, {}, {}, {} as compressed rows",
             self.matrix,
+            many(s.nnz, "entry", "entries"),
             self.kind.name(),
             bytes(self.bytes as u64)
         )?;

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result};
 use crate::input::STANDARD;
 use crate::measure::{Machine, Measured};
-use crate::report::{counted_units, thousands};
+use crate::report::{counted_units, many, thousands};
 use lacuna::backend::text::{printable_json, shown_name};
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -100,10 +100,10 @@ impl SystemKey {
 
     /// The system and its size, in words.
     pub fn describe(&self) -> String {
-        let [n, nnz] = [self.n, self.nnz].map(|count| thousands(count as u64));
+        let (n, nnz) = (self.n, many(self.nnz, "entry", "entries"));
         match self.matrix.as_str() {
-            VECTORS => format!("{VECTORS} of {n} elements, {}", self.number),
-            _ => format!("{}: {n} unknowns, {nnz} entries, {}", self.matrix, self.number),
+            VECTORS => format!("{VECTORS} of {}, {}", many(n, "element", "elements"), self.number),
+            _ => format!("{}: {}, {nnz}, {}", self.matrix, many(n, "unknown", "unknowns"), self.number),
         }
     }
 }

@@ -61,10 +61,10 @@ impl Report {
         let device = &self.device;
         writeln!(
             text,
-            "{}: {}, {} entries, {}",
+            "{}: {}, {}, {}",
             self.matrix,
             counted(self.shape),
-            thousands(self.nnz as u64),
+            many(self.nnz, "entry", "entries"),
             self.kind.name()
         )?;
         writeln!(text, "  backend     {}: {}, {}", device.backend, device.name, units(device))?;
@@ -139,7 +139,7 @@ impl Report {
 
     /// The reason why it stopped, as text.
     fn conclusion(&self) -> String {
-        let Stop { rtol, atol, max_iters, .. } = self.stop;
+        let max_iters = self.stop.max_iters;
         let least_squares = !self.outcome.misfit.is_nan();
         let needs =
             METHODS.iter().find(|info| info.name == name_of(&self.method.name)).map(|info| info.needs);
@@ -148,11 +148,7 @@ impl Report {
             _ if least_squares => ("|A^H (b - A x)|", "|A^H b|"),
             _ => ("the true residual", "|b|"),
         };
-        let tolerance = match (rtol, atol) {
-            (0.0, 0.0) => "0".into(),
-            (_, 0.0) => format!("{rtol:e} {size}"),
-            _ => format!("max({rtol:e} {size}, {atol:e})"),
-        };
+        let tolerance = tolerance(self.stop, size);
         match self.outcome.reason {
             lacuna::Reason::Converged => {
                 format!("converged: {residual} meets the tolerance {tolerance}")
@@ -160,7 +156,15 @@ impl Report {
             lacuna::Reason::Limit => {
                 format!("not converged: the limit of {max_iters} iterations was reached")
             }
-            reason => format!("not converged: {reason}"),
+            _ => format!("not converged: {}", self.reason()),
+        }
+    }
+
+    /// Why the solve ended.
+    fn reason(&self) -> String {
+        match self.outcome.reason {
+            lacuna::Reason::Cancelled => "cancelled by Ctrl-C".into(),
+            reason => reason.to_string(),
         }
     }
 
@@ -171,7 +175,7 @@ impl Report {
         let parts: serde_json::Map<String, Value> = self.times.setup_parts.iter().map(part).collect();
         json!({
             "outcome": outcome.reason.name(),
-            "reason": outcome.reason.to_string(),
+            "reason": self.reason(),
             "iterations": outcome.iterations,
             "residual": outcome.residual,
             "true_residual": outcome.true_residual,
@@ -204,6 +208,15 @@ impl Report {
     }
 }
 
+/// The tolerance of a residual relative to `size`, as text.
+pub(crate) fn tolerance(Stop { rtol, atol, .. }: Stop, size: &str) -> String {
+    match (rtol, atol) {
+        (0.0, 0.0) => "0".into(),
+        (_, 0.0) => format!("{rtol:e} {size}"),
+        _ => format!("max({rtol:e} {size}, {atol:e})"),
+    }
+}
+
 /// A relative residual to four digits.
 pub(crate) fn relative(residual: f64) -> String {
     if residual == 0.0 { "0".into() } else { format!("{residual:.3e}") }
@@ -233,13 +246,18 @@ pub fn thousands(count: u64) -> String {
     digits.chars().enumerate().flat_map(group).collect()
 }
 
+/// A count with its noun.
+pub(crate) fn many(count: usize, one: &str, more: &str) -> String {
+    format!("{} {}", thousands(count as u64), if count == 1 { one } else { more })
+}
+
 /// The unknowns of a system, and its equations if there are more or fewer.
 pub(crate) fn counted((rows, cols): (usize, usize)) -> String {
-    let [equations, unknowns] = [rows, cols].map(|count| thousands(count as u64));
+    let unknowns = many(cols, "unknown", "unknowns");
     if rows == cols {
-        return format!("{unknowns} unknowns");
+        return unknowns;
     }
-    format!("{unknowns} unknowns, {equations} equations")
+    format!("{unknowns}, {}", many(rows, "equation", "equations"))
 }
 
 /// A size with a unit.

@@ -5,7 +5,7 @@ use crate::failure::{NOT_CONVERGED, Result};
 use crate::input::{Length, STANDARD, Source, VectorSource, is_stream, set_threads};
 use crate::number::with_type;
 use crate::progress::{SettingUp, Solving, cancel_on_interrupt, solved};
-use crate::report::{Report, Times, counted, thousands};
+use crate::report::{Report, Times, counted, many};
 use crate::{out, plot};
 use lacuna::ndarray::{ArrayView1, ArrayViewMut1};
 use lacuna::{Backend, Csr, Kind, LinearSystem, OnBackend, Outcome, Prepared, Scalar, Stop};
@@ -174,10 +174,10 @@ impl Solve<'_> {
     /// Shows on a terminal what is set up, which takes long for some preconditioners.
     fn setting_up(&self, shape: (usize, usize), nnz: usize) -> SettingUp {
         let (args, matrix) = (self.args, self.source.name());
-        let (size, nnz) = (counted(shape), thousands(nnz as u64));
+        let (size, nnz) = (counted(shape), many(nnz, "entry", "entries"));
         let named = [&args.method, &args.precond].map(String::as_str);
         let named: Vec<_> = named.into_iter().filter(|name| !["auto", "none"].contains(name)).collect();
-        let what = format!("{matrix}: {size}, {nnz} entries; setting up {}", named.join(", "));
+        let what = format!("{matrix}: {size}, {nnz}; setting up {}", named.join(", "));
         SettingUp::new(args.report.quiet || args.report.json.is_some(), what.trim_end())
     }
 

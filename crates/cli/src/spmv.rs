@@ -4,7 +4,7 @@ use crate::failure::Result;
 use crate::input::{Source, set_threads};
 use crate::measure::{BUDGET, Samples, triad};
 use crate::number::with_type;
-use crate::report::thousands;
+use crate::report::{many, thousands};
 use crate::{out, plot};
 use lacuna::backend::text::shown_word;
 use lacuna::formats::{FORMATS, Profile, choose_format, convert, reorder};
@@ -196,8 +196,9 @@ impl Speeds {
     }
 
     fn write_text(&self, text: &mut String) -> std::fmt::Result {
-        let [rows, cols, nnz] = [self.shape.0, self.shape.1, self.nnz].map(|n| thousands(n as u64));
-        writeln!(text, "{}: {rows} x {cols}, {nnz} entries, {}", self.matrix, self.kind.name())?;
+        let [rows, cols] = [self.shape.0, self.shape.1].map(|n| thousands(n as u64));
+        let nnz = many(self.nnz, "entry", "entries");
+        writeln!(text, "{}: {rows} x {cols}, {nnz}, {}", self.matrix, self.kind.name())?;
         let triad = self.triad / 1e9;
         writeln!(text, "  backend     {}: {}, triad {triad:.1} GB/s", self.device.backend, self.device.name)?;
         if let (name, Some([before, after])) = &self.order

@@ -208,5 +208,5 @@ fn ctrl_c_cancels_with_the_true_residual() {
     let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(json["outcome"], "cancelled");
     assert!(json["true_residual"].as_f64().is_some_and(|r| r > 0.0 && r <= 2.0), "{json}");
-    assert!(ran.err.contains("not converged: cancelled by the caller"), "{}", ran.err);
+    assert!(ran.err.contains("not converged: cancelled by Ctrl-C"), "{}", ran.err);
 }
