@@ -4,7 +4,7 @@ use crate::failure::{NOT_CONVERGED, Result};
 use crate::input::{Source, VectorSource, is_stream, set_threads};
 use crate::number::with_type;
 use crate::progress::{Solving, cancel_on_interrupt, duration, interrupted, solved};
-use crate::report::{counted, relative, thousands};
+use crate::report::{counted, many, relative, thousands, tolerance};
 use crate::shell::quoted;
 use crate::solve::right_hand_side;
 use crate::{out, plot};
@@ -59,16 +59,19 @@ impl Search<'_> {
         let (shape, nnz) = ((a.rows(), a.cols()), a.nnz());
         let stop = Stop {
             rtol: args.rtol.unwrap_or(LinearSystem::<T>::DEFAULT_RTOL),
+            atol: args.atol,
             max_iters: args.max_iters.unwrap_or(most_iterations(shape.0.max(shape.1))),
             ..Stop::default()
         };
+        let norm = b.iter().map(|v| v.modulus().powi(2)).sum::<f64>().sqrt();
+        let relative_tolerance = stop.rtol.max(stop.atol / norm);
         let mut progress: Option<Solving> = None;
         let mut watch = |(method, preconditioner): (&str, &str), at: Option<Watch>| match (at, &mut progress)
         {
             (Some(at), Some(progress)) => progress.at(at),
             _ if interrupted() => ControlFlow::Break(()),
             _ => {
-                let solving = Solving::new(quiet, stop.rtol, stop.max_iters);
+                let solving = Solving::new(quiet, relative_tolerance, stop.max_iters);
                 solving.name(&way(method, preconditioner));
                 progress = Some(solving);
                 ControlFlow::Continue(())
@@ -121,6 +124,7 @@ fn command(args: &AdviseArgs) -> String {
         ("--rhs", args.rhs.clone()),
         ("--type", args.number.map(|number| number.kind().name().into())),
         ("--rtol", args.rtol.map(|rtol| format!("{rtol:e}"))),
+        ("--atol", Some(args.atol).filter(|atol| *atol > 0.0).map(|atol| format!("{atol:e}"))),
         ("--max-iters", args.max_iters.map(|most| most.to_string())),
         ("--backend", args.place.backend.clone()),
         ("--device", args.place.device.clone()),
@@ -134,8 +138,9 @@ fn command(args: &AdviseArgs) -> String {
 /// The same stopping criteria as a call in Rust; empty for the default ones.
 fn settings(args: &AdviseArgs) -> String {
     let rtol = args.rtol.map(|rtol| format!("rtol: {rtol:e}, "));
+    let atol = Some(args.atol).filter(|atol| *atol > 0.0).map(|atol| format!("atol: {atol:e}, "));
     let most = args.max_iters.map(|most| format!("max_iters: {most}, "));
-    let given: String = [rtol, most].into_iter().flatten().collect();
+    let given: String = [rtol, atol, most].into_iter().flatten().collect();
     if given.is_empty() { given } else { format!(".stop(Stop {{ {given}..Stop::default() }})") }
 }
 
@@ -156,9 +161,10 @@ impl Searched {
     }
 
     fn write(&self, text: &mut String) -> std::fmt::Result {
-        let (size, nnz) = (counted(self.shape), thousands(self.nnz as u64));
-        writeln!(text, "{}: {size}, {nnz} entries, {}", self.matrix, self.kind.name())?;
-        writeln!(text, "  {}: {}; to {:e} |b|", self.device.backend, self.device.name, self.stop.rtol)?;
+        let (size, nnz) = (counted(self.shape), many(self.nnz, "entry", "entries"));
+        writeln!(text, "{}: {size}, {nnz}, {}", self.matrix, self.kind.name())?;
+        let to = tolerance(self.stop, "|b|");
+        writeln!(text, "  {}: {}; to {to}", self.device.backend, self.device.name)?;
         writeln!(
             text,
             "\n  {:26} {:>9} {:>9} {:>9} {:>10} {:>10}",
@@ -248,6 +254,7 @@ impl Searched {
             "backend": self.device.backend,
             "device": self.device.name,
             "rtol": self.stop.rtol,
+            "atol": self.stop.atol,
             "trials": trials.collect::<Vec<_>>(),
             "version": env!("CARGO_PKG_VERSION"),
         })

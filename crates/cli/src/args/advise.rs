@@ -19,9 +19,12 @@ pub(crate) struct AdviseArgs {
     /// The number type [default: f64, or c64 if the input is complex]
     #[arg(long = "type", value_enum)]
     pub(crate) number: Option<NumberType>,
-    /// Relative tolerance: solved if |b - A x| <= rtol |b| [default: 1e-8; 1e-5 for f32 and c32]
+    /// Relative tolerance: solved if |b - A x| <= max(rtol |b|, atol) [default: 1e-8; 1e-5 for f32 and c32]
     #[arg(long, value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER")]
     pub(crate) rtol: Option<f64>,
+    /// Absolute tolerance of the same test
+    #[arg(long, default_value = "0", value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER")]
+    pub(crate) atol: f64,
     /// The largest number of iterations [default: 10 n, at least 1000, at most 100000]
     #[arg(long, value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
     pub(crate) max_iters: Option<u64>,
