@@ -6,17 +6,25 @@ use std::process::ExitCode;
 /// Exit code of a solve that did not converge.
 pub(crate) const NOT_CONVERGED: u8 = 1;
 /// Exit code of bad input or usage; clap uses it too.
-const BAD_INPUT: u8 = 2;
+pub(crate) const BAD_INPUT: u8 = 2;
 /// Exit code of a device that failed.
 const DEVICE_FAILED: u8 = 3;
 /// Exit code of a process ended by Ctrl-C, by the convention of shells.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// The error if no backend is available: the reasons for each.
-pub(crate) fn no_device<T>(reasons: &[&str]) -> Result<T> {
+/// The error if no backend is available: the reasons for each. It is one of usage if this build has none of them.
+pub(crate) fn no_device<T>(reasons: &[&str], built_in: bool) -> Result<T> {
     let message = format!("no backend is available: {}", reasons.join("; "));
+    if !built_in {
+        return Err(Failure::Usage(message));
+    }
     let (device, operation) = ("any".into(), "looking for devices".into());
     Err(Failure::Library(Error::Device { device, operation, message }))
+}
+
+/// The exit code of a library error.
+pub(crate) fn code_of(error: &Error) -> u8 {
+    if error.is_device_failure() { DEVICE_FAILED } else { BAD_INPUT }
 }
 
 /// The reason why a command ended early.
@@ -57,8 +65,7 @@ impl Failure {
             Failure::Library(error) => {
                 let counted = matches!(error, Error::Entry { .. } | Error::Element { .. });
                 let note = if counted { " (rows and columns count from 0)" } else { "" };
-                let code = if error.is_device_failure() { DEVICE_FAILED } else { BAD_INPUT };
-                (format!("{error}{note}"), code)
+                (format!("{error}{note}"), code_of(error))
             }
         };
         crate::out::note(&format!("error: {message}"));

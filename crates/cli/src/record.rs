@@ -72,6 +72,8 @@ pub struct Case {
     pub measured: Option<Box<Measured>>,
 }
 
+/// How the stopping criterion of solves to a tolerance begins.
+pub(crate) const TO: &str = "to |";
 /// The stopping criterion of products, in words.
 pub const PRODUCTS: &str = "products";
 /// The name shown in place of a matrix if there are only vectors.
@@ -171,6 +173,12 @@ impl Case {
             && self.suite == other.suite
             && (&self.method, &self.precond, &self.format, &self.stop)
                 == (&other.method, &other.precond, &other.format, &other.stop)
+    }
+    /// Whether it was to be solved to a tolerance, and how it ended if it did not meet that.
+    pub fn missed(&self) -> Option<String> {
+        let outcome = self.measured.as_ref()?.outcome.as_deref()?;
+        let missed = self.stop.starts_with(TO) && outcome != lacuna::Reason::Converged.name();
+        missed.then(|| outcome.replace('_', " "))
     }
     /// The method with its preconditioner.
     pub fn way(&self) -> String {

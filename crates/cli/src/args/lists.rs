@@ -24,7 +24,7 @@ pub(super) fn lists() -> String {
         + &list("Orders", &mut ORDERS.iter().chain([&MATCHING]).map(|o| (o.name, o.description)))
         + &list("Backends", &mut built_in.map(|b| (b.name, b.about)))
         + &generators()
-        + "\nExit codes: 0 converged, 1 not converged, 2 bad input or usage, 3 device failure."
+        + "\nExit codes: 0 converged, 1 not converged, 2 bad input or usage, 3 device failure or out of memory."
 }
 
 /// Names with a description each.

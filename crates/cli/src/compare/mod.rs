@@ -5,6 +5,7 @@ mod table;
 mod work;
 
 pub use session::Session;
+pub(crate) use table::not_solved;
 pub use work::{Ending, Work, names};
 
 use crate::args::{CompareArgs, check_restart, joined};

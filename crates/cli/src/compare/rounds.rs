@@ -1,7 +1,7 @@
 //! Prepares every combination on a subject, and measures them in alternating rounds.
 use super::session::Session;
 use super::work::Work;
-use crate::failure::Result;
+use crate::failure::{BAD_INPUT, Result, code_of};
 use crate::measure::{SPMV, Subject, Target, Task};
 use crate::record::{Case, Entry, PRODUCTS, SystemKey, distinct};
 use lacuna::Stop;
@@ -23,11 +23,17 @@ struct Combination {
 }
 
 impl Combination {
-    /// Records the result of the preparation.
-    fn note(&mut self, done: lacuna::Result<usize>) {
+    /// Records the result of the preparation. Returns the exit code of an error.
+    fn note(&mut self, done: lacuna::Result<usize>) -> Option<u8> {
         match done {
-            Ok(case) => self.case = Some(case),
-            Err(error) => (self.case, self.why) = (None, Some(error.to_string())),
+            Ok(case) => {
+                self.case = Some(case);
+                None
+            }
+            Err(error) => {
+                (self.case, self.why) = (None, Some(error.to_string()));
+                Some(code_of(&error))
+            }
         }
     }
 }
@@ -45,7 +51,9 @@ pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subjec
         }
         if combination.why.is_none() {
             let ready = session.targets[combination.target].prepare(subject, &combination.task);
-            combination.note(ready);
+            session.refused = session.refused.max(combination.note(ready));
+        } else {
+            session.refused = session.refused.max(Some(BAD_INPUT));
         }
         session.progress.step();
     }
@@ -56,7 +64,7 @@ pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subjec
             }
             if let Some(case) = combination.case {
                 let done = session.targets[combination.target].round(case);
-                combination.note(done.map(|()| case));
+                session.refused = session.refused.max(combination.note(done.map(|()| case)));
             }
             session.progress.step();
         }

@@ -2,11 +2,11 @@
 use super::work::{Unmade, Work};
 use super::{rounds, table};
 use crate::args::MeasuringArgs;
-use crate::failure::{INTERRUPTED, Result, no_device};
+use crate::failure::{INTERRUPTED, NOT_CONVERGED, Result, no_device};
 use crate::input::set_threads;
 use crate::measure::{Cases, Subject, System, Target, open};
 use crate::progress::{Counting, cancel_on_interrupt, interrupted};
-use crate::record::{self, Device, Entry, Kept, Line};
+use crate::record::{self, Device, Entry, Kept, Line, cases};
 use crate::{out, page};
 use lacuna::{BACKENDS, BackendOptions, Error};
 use std::process::ExitCode;
@@ -19,6 +19,8 @@ pub struct Session<'a> {
     pub targets: Vec<Box<dyn Target>>,
     pub(super) kept: Kept,
     pub(super) progress: Counting,
+    /// The largest exit code among the combinations that could not be measured.
+    pub(super) refused: Option<u8>,
     peers: Vec<Line>,
     limit: Option<Instant>,
 }
@@ -48,7 +50,8 @@ impl<'a> Session<'a> {
         }
         cancel_on_interrupt();
         let limit = args.time_limit.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
-        Ok(Session { args, targets, kept, progress: Counting::new(args.quiet), peers, limit })
+        let progress = Counting::new(args.quiet);
+        Ok(Session { args, targets, kept, progress, refused: None, peers, limit })
     }
 
     /// Whether no further measurement should start.
@@ -99,7 +102,7 @@ impl<'a> Session<'a> {
 
     /// Writes the page. Returns the exit code and the results.
     fn finish(self) -> Result<(ExitCode, Vec<Line>)> {
-        let Session { args, targets, kept, progress, peers, limit } = self;
+        let Session { args, targets, kept, progress, refused, peers, limit } = self;
         drop(progress);
         if let Some(path) = &args.html {
             let lines: Vec<_> = kept.lines.iter().chain(&peers).cloned().collect();
@@ -112,10 +115,22 @@ impl<'a> Session<'a> {
         if limit.is_some_and(|limit| Instant::now() >= limit) {
             out::note("--time-limit: the time is up; the results so far are kept");
         }
-        match targets.is_empty() {
-            true => no_device(&reasons(&kept.lines)),
-            false => Ok((ExitCode::SUCCESS, kept.lines)),
+        if targets.is_empty() {
+            return no_device(&reasons(&kept.lines), asked(args).iter().any(|name| is_built_in(name)));
         }
+        let measured = || cases(&kept.lines).filter(|case| case.measured.is_some());
+        let code = match refused {
+            Some(code) if measured().next().is_none() => {
+                let why = cases(&kept.lines).find_map(|case| case.why.as_deref()).unwrap_or_default();
+                out::note(&format!("error: nothing could be measured: {why}"));
+                code
+            }
+            _ if measured().next().is_some() && measured().all(|case| case.missed().is_some()) => {
+                NOT_CONVERGED
+            }
+            _ => 0,
+        };
+        Ok((ExitCode::from(code), kept.lines))
     }
 }
 
@@ -128,11 +143,23 @@ fn reasons(lines: &[Line]) -> Vec<&str> {
     whys.collect()
 }
 
+/// The backends to measure on, by name, with a device or not.
+fn asked(args: &MeasuringArgs) -> Vec<String> {
+    match args.backends.is_empty() {
+        true => BACKENDS.iter().map(|b| b.name.to_string()).collect(),
+        false => args.backends.clone(),
+    }
+}
+
+/// Whether this build has the backend of a name, with a device or not.
+fn is_built_in(name: &str) -> bool {
+    let name = name.split(':').next();
+    BACKENDS.iter().any(|b| b.built_in && Some(b.name) == name)
+}
+
 fn targets<C: Cases>(args: &MeasuringArgs, kept: &mut Kept) -> Result<Vec<Box<dyn Target>>> {
-    let all = || BACKENDS.iter().map(|b| b.name.to_string()).collect();
-    let names: Vec<String> = if args.backends.is_empty() { all() } else { args.backends.clone() };
     let mut targets = Vec::new();
-    for name in names {
+    for name in asked(args) {
         let (backend, device) = match name.split_once(':') {
             Some((backend, device)) => (backend, Some(device.to_string())),
             None => (name.as_str(), None),

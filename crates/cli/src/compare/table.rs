@@ -1,7 +1,7 @@
 //! The printed tables of a comparison.
 use crate::progress::duration;
-use crate::record::{Bits, Case, Entry, Line, cases};
-use crate::report::relative;
+use crate::record::{Bits, Case, Entry, Line, cases, distinct};
+use crate::report::{many, relative};
 use std::fmt::Write;
 
 /// The backends with their devices, and the reasons why some are missing.
@@ -29,7 +29,9 @@ pub(super) fn system(lines: &[Line]) -> String {
 }
 
 fn write_system(text: &mut String, first: &Case, all: &[&Case]) -> std::fmt::Result {
-    writeln!(text, "\n{}; {}", first.system.describe(), first.stop)?;
+    let stops = distinct(all.iter().map(|case| case.stop.as_str())).join("; ");
+    writeln!(text, "\n{}; {stops}", first.system.describe())?;
+    let missed = all.iter().filter(|case| case.missed().is_some()).count();
     writeln!(
         text,
         "  {:18} {:6} {:7} {:>10} {:>10} {:>6} {:>9} {:>9} {:>8} {:>7} {:>6} {:>10}  bits",
@@ -55,10 +57,14 @@ fn write_system(text: &mut String, first: &Case, all: &[&Case]) -> std::fmt::Res
         };
         let micros = |seconds: Option<f64>| seconds.map_or("-".into(), |s| format!("{:.2}", s * 1e6));
         let time = |t: Option<crate::measure::Timing>| t.map_or("-".into(), |t| duration(t.median));
-        let fastest = if is_fastest(case, all) { "  <- fastest" } else { "" };
+        let said = match case.missed() {
+            Some(outcome) => format!("  NOT SOLVED: {outcome}"),
+            None if is_fastest(case, all) => "  <- fastest".into(),
+            None => String::new(),
+        };
         writeln!(
             text,
-            "{:>10} {:>10} {:>4.1} % {:>9} {:>9} {:>8.1} {:>7.2} {:>6} {:>10}  {}{fastest}",
+            "{:>10} {:>10} {:>4.1} % {:>9} {:>9} {:>8.1} {:>7.2} {:>6} {:>10}  {}{said}",
             micros(Some(m.each())),
             micros(m.each_fresh()),
             m.again.spread() * 100.0,
@@ -71,12 +77,21 @@ fn write_system(text: &mut String, first: &Case, all: &[&Case]) -> std::fmt::Res
             Bits::of(case, all).word(),
         )?;
     }
-    Ok(())
+    match missed {
+        0 => Ok(()),
+        count => writeln!(text, "  {}", not_solved(count)),
+    }
 }
 
-/// Whether no other case of the same method has a shorter time for a whole solve.
+/// What is to be said below rows whose solves did not meet the tolerance.
+pub(crate) fn not_solved(count: usize) -> String {
+    let solves = many(count, "solve", "solves");
+    format!("{solves} did not meet the tolerance: the time of such a row is not that of a solution")
+}
+
+/// Whether no other case of the same method that solved the system has a shorter time for a whole solve.
 fn is_fastest(case: &Case, all: &[&Case]) -> bool {
     let time = |c: &Case| c.measured.as_ref().map_or(f64::INFINITY, |m| m.again.median);
-    let rivals = || all.iter().filter(|c| c.way() == case.way());
+    let rivals = || all.iter().filter(|c| c.way() == case.way() && c.missed().is_none());
     rivals().count() > 1 && rivals().all(|c| time(case) <= time(c))
 }

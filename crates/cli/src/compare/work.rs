@@ -3,7 +3,7 @@ use crate::args::{NumberType, most_iterations};
 use crate::failure::Result;
 use crate::input::Source;
 use crate::measure::{GMRES_ONCE, SPMV};
-use crate::record::{PRODUCTS, VECTORS};
+use crate::record::{PRODUCTS, TO, VECTORS};
 use lacuna::backend::text::shown_word;
 use lacuna::formats::FORMATS;
 use lacuna::solvers::{METHODS, method, name_of};
@@ -69,9 +69,9 @@ impl Ending {
             _ if method == SPMV => PRODUCTS.into(),
             Ending::Iterations(count) => format!("{count} iterations"),
             Ending::Tolerance { rtol, .. } if is_least_squares(method) => {
-                format!("to |A^H (b - A x)| <= {rtol:e} |A^H b|")
+                format!("{TO}A^H (b - A x)| <= {rtol:e} |A^H b|")
             }
-            Ending::Tolerance { rtol, .. } => format!("to |b - A x| <= {rtol:e} |b|"),
+            Ending::Tolerance { rtol, .. } => format!("{TO}b - A x| <= {rtol:e} |b|"),
             Ending::Named(name) => name.into(),
         }
     }

@@ -1,5 +1,6 @@
 //! All results as tables of numbers.
 use super::results::{Results, micros};
+use crate::compare::not_solved;
 use crate::measure::Timing;
 use crate::plot::figure::escaped;
 use crate::record::{Bits, Case, SystemKey, distinct};
@@ -60,10 +61,14 @@ pub(super) fn winners(results: &Results<'_>) -> String {
 }
 
 fn winner(results: &Results<'_>, cases: &[&Case]) -> String {
+    let solved = cases.iter().filter(|c| c.missed().is_none());
     let mut measured: Vec<_> =
-        cases.iter().filter_map(|c| Some((results.label(c), c, c.measured.as_ref()?))).collect();
+        solved.filter_map(|c| Some((results.label(c), c, c.measured.as_ref()?))).collect();
     measured.sort_by(|a, b| a.2.again.median.total_cmp(&b.2.again.median));
-    let Some((label, case, m)) = measured.first() else { return "<td class=\"text\">-</td>".into() };
+    let Some((label, case, m)) = measured.first() else {
+        let missed = cases.iter().any(|c| c.missed().is_some());
+        return format!("<td class=\"text\">{}</td>", if missed { "not solved" } else { "-" });
+    };
     let others = distinct(measured.iter().map(|o| &o.0)).into_iter().filter(|o| *o != label);
     let factors = others.filter_map(|other| {
         let time = measured.iter().find(|o| o.0 == *other)?.2.again.median;
@@ -129,8 +134,12 @@ fn table(results: &Results<'_>, system: &SystemKey, stop: &str, cases: &[&Case])
             rows += &peers(results, case);
         }
     }
+    let missed = match cases.iter().filter(|case| case.missed().is_some()).count() {
+        0 => String::new(),
+        count => format!("<p class=\"differ\">{}.</p>\n", not_solved(count)),
+    };
     format!(
-        "<h3>{}; {}</h3>\n<div class=\"scroll\"><table>\n<tr>{head}</tr>\n{rows}</table></div>\n",
+        "<h3>{}; {}</h3>\n<div class=\"scroll\"><table>\n<tr>{head}</tr>\n{rows}</table></div>\n{missed}",
         escaped(system.describe().trim_start_matches("gen:")),
         escaped(stop)
     )
@@ -146,11 +155,13 @@ fn row(results: &Results<'_>, case: &Case, all: &[&Case]) -> String {
     let iterations = m.iterations.max(1) as f64;
     let whole = |t: Option<Timing>| t.map_or("-".into(), |t| micros(t.median));
     let bits = Bits::of(case, all);
-    let best = all
-        .iter()
-        .filter(|c| c.way() == case.way())
-        .filter_map(|c| c.measured.as_ref())
-        .all(|other| m.again.median <= other.again.median);
+    let missed = case.missed();
+    let best = missed.is_none()
+        && all
+            .iter()
+            .filter(|c| c.way() == case.way() && c.missed().is_none())
+            .filter_map(|c| c.measured.as_ref())
+            .all(|other| m.again.median <= other.again.median);
     let cells = [
         micros(m.each()),
         format!("{}–{}", micros(m.again.low / iterations), micros(m.again.high / iterations)),
@@ -161,7 +172,9 @@ fn row(results: &Results<'_>, case: &Case, all: &[&Case]) -> String {
         format!("{:.1}", m.rate() / 1e9),
         format!("{:.0} %", 100.0 * m.rate() / case.copy),
         thousands(m.iterations),
-        m.true_residual.map_or("-".into(), |r| format!("{r:.2e}")),
+        m.true_residual.map_or("-".into(), |r| format!("{r:.2e}"))
+            + &missed
+                .map_or(String::new(), |how| format!("<small class=\"differ\">not solved: {how}</small>")),
     ];
     let cells: String = cells.iter().map(|c| format!("<td>{c}</td>")).collect();
     let class = if best { " class=\"best\"" } else { "" };
