@@ -1,67 +1,117 @@
 //! `lacuna devices`
 use crate::args::DevicesArgs;
 use crate::failure::Result;
+use crate::input::STANDARD;
 use crate::measure::triad;
 use crate::out;
 use crate::report::{bytes, units};
 use lacuna::{BACKENDS, Backend, BackendOptions, DeviceInfo, Error, OnBackend};
+use serde_json::{Value, json};
 use std::fs;
 
 pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
-    let preferred = lacuna::preferred();
+    let json = args.report.json.as_deref();
+    out::check_outputs(&[("--json", json)], &[])?;
+    let say = |text: &str| match args.report.quiet {
+        true => Ok(()),
+        false => out::say(json == Some(STANDARD), text),
+    };
+    let (preferred, mut backends) = (lacuna::preferred(), Vec::new());
     for backend in BACKENDS.iter().filter(|b| b.built_in) {
-        let default = if preferred == Some(backend.name) { " (default)" } else { "" };
-        out::print(&format!("{}{default}\n", backend.name))?;
-        let devices = match lacuna::devices(backend.name) {
-            Ok(devices) => devices,
-            Err(error) if error.is_device_failure() => {
-                out::print(&format!("  not usable: {error}\n"))?;
-                continue;
-            }
+        let is_default = preferred == Some(backend.name);
+        say(&format!("{}{}\n", backend.name, if is_default { " (default)" } else { "" }))?;
+        let (devices, why) = match lacuna::devices(backend.name) {
+            Ok(devices) => (devices, None),
+            Err(error) if error.is_device_failure() => (Vec::new(), Some(error.to_string())),
             Err(error) => return Err(error.into()),
         };
-        if devices.is_empty() {
-            out::print("  no device: no driver of the system offers one\n")?;
+        match &why {
+            Some(why) => say(&format!("  not usable: {why}\n"))?,
+            None if devices.is_empty() => say("  no device: no driver of the system offers one\n")?,
+            None => {}
         }
+        let mut described = Vec::new();
         for (index, device) in devices.iter().enumerate() {
             let options =
                 BackendOptions { threads: args.threads.map(usize::from), device: Some(index.to_string()) };
-            let described = lacuna::on(Some(backend.name), options, Describe { measure: !args.no_measure });
-            match described.and_then(|text| text) {
-                Ok(text) => out::print(&format!(" {index}:\n{text}"))?,
+            let found = lacuna::on(Some(backend.name), options, Describe { measure: !args.no_measure });
+            match found.and_then(|found| found) {
+                Ok(found) => {
+                    say(&format!(" {index}:\n{}", found.text()))?;
+                    described.push(found.json(index));
+                }
                 Err(error) => {
-                    out::print(&format!(" {index}:\n  {}\n  not usable: {error}\n", device.name))?;
+                    say(&format!(" {index}:\n  {}\n  not usable: {error}\n", device.name))?;
+                    let why = error.to_string();
+                    described.push(json!({ "index": index, "device": device.name, "why": why }));
                 }
             }
         }
+        backends.push(json!({
+            "backend": backend.name,
+            "default": is_default,
+            "why": why,
+            "devices": described,
+        }));
     }
-    Ok(())
+    let value = || json!({ "backends": backends, "version": env!("CARGO_PKG_VERSION") });
+    out::report(true, json, String::new, value)
 }
 
 struct Describe {
     measure: bool,
 }
 
-impl OnBackend for Describe {
-    type Output = lacuna::Result<String>;
+/// A device, and the bytes per second of a triad in a number type.
+struct Described {
+    device: DeviceInfo,
+    triad: Option<(&'static str, f64)>,
+}
 
-    fn run<B: Backend>(self, mut dev: B) -> lacuna::Result<String> {
+impl OnBackend for Describe {
+    type Output = lacuna::Result<Described>;
+
+    fn run<B: Backend>(self, mut dev: B) -> Self::Output {
         let mut device = dev.device();
         if device.backend == "cpu" {
             describe_host(&mut device);
         }
-        let mut lines = vec![("device", device.name.clone()), ("units", units(&device))];
-        lines.extend(device.memory.map(|size| ("memory", bytes(size))));
-        lines.append(&mut device.details);
+        let mut measured = None;
         if self.measure {
             // A device without double precision is measured in single precision.
-            let (number, speed) = match triad::<f64, B>(&mut dev, device.memory) {
+            measured = Some(match triad::<f64, B>(&mut dev, device.memory) {
                 Err(Error::Unsupported { .. }) => ("f32", triad::<f32, B>(&mut dev, device.memory)?),
                 speed => ("f64", speed?),
-            };
-            lines.push(("triad", format!("{:.1} GB/s measured (z = x + c y, {number})", speed / 1e9)));
+            });
         }
-        Ok(lines.iter().map(|(what, value)| format!("  {what:12}  {value}\n")).collect())
+        Ok(Described { device, triad: measured })
+    }
+}
+
+impl Described {
+    fn text(&self) -> String {
+        let Described { device, triad } = self;
+        let mut lines = vec![("device", device.name.clone()), ("units", units(device))];
+        lines.extend(device.memory.map(|size| ("memory", bytes(size))));
+        lines.extend(device.details.iter().cloned());
+        lines.extend(triad.map(|(number, speed)| {
+            ("triad", format!("{:.1} GB/s measured (z = x + c y, {number})", speed / 1e9))
+        }));
+        lines.iter().map(|(what, value)| format!("  {what:12}  {value}\n")).collect()
+    }
+
+    fn json(&self, index: usize) -> Value {
+        let Described { device, triad } = self;
+        let details = device.details.iter().map(|(what, value)| (what.to_string(), json!(value)));
+        json!({
+            "index": index,
+            "device": device.name,
+            "units": device.units,
+            "memory": device.memory,
+            "details": details.collect::<serde_json::Map<_, _>>(),
+            "triad": triad.map(|(_, speed)| speed),
+            "triad_type": triad.map(|(number, _)| number),
+        })
     }
 }
 

@@ -97,4 +97,6 @@ pub(crate) struct DevicesArgs {
     /// Skip the measurement of the memory bandwidth
     #[arg(long)]
     pub(crate) no_measure: bool,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
 }

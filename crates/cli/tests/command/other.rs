@@ -205,6 +205,28 @@ fn devices_are_listed() {
 }
 
 #[test]
+fn devices_as_json() {
+    let bench = Bench::new();
+    let ran = bench.run("devices --threads 1 --no-measure --json -");
+    assert!(ran.code == 0 && ran.err.contains("1 thread\n"), "{}", ran.err);
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let backends = json["backends"].as_array().unwrap();
+    let names: Vec<_> = backends.iter().map(|backend| backend["backend"].as_str().unwrap()).collect();
+    assert_eq!(names, built_in());
+    let cpu = &backends[names.iter().position(|name| *name == "cpu").unwrap()]["devices"][0];
+    assert_eq!(
+        (&cpu["index"], &cpu["units"], &cpu["triad"]),
+        (&0.into(), &1.into(), &serde_json::Value::Null)
+    );
+    let ran = bench.run("devices --quiet --json found.json");
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+    let json = std::fs::read_to_string(bench.path("found.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(json["backends"].to_string().contains("\"triad_type\":\"f64\""), "{json}");
+    assert!(bench.refused("devices --json no/x").contains("there is no folder no"));
+}
+
+#[test]
 fn a_backend_without_a_device_is_not_the_default() {
     let bench = Bench::new();
     let mut command = bench.command("solve gen:poisson1d:9 --quiet --json -");
