@@ -6,7 +6,7 @@ use crate::report::{bytes, many, thousands};
 use crate::spmv::became;
 use crate::{out, plot};
 use lacuna::formats::{
-    Candidate, MATCHING, ORDERS, Profile, candidates, choose_format, heaviest_diagonal, reorder,
+    Candidate, MATCHING, ORDERS, Profile, candidates, choose_format, heaviest_diagonal, matching, reorder,
 };
 use lacuna::solvers::{RitzValues, balanced};
 use lacuna::{
@@ -56,7 +56,60 @@ struct Facts<'a> {
     /// Only if all reasons are requested: what a device measured, and the effect of each row order.
     measured: Option<Measured>,
     orders: Vec<Ordered>,
+    scaling: Option<Scaling>,
     why: bool,
+}
+
+/// How the sizes of the entries spread, and the rank that their positions allow.
+struct Scaling {
+    /// The smallest and the largest modulus of the nonzero entries, of the largest in a row, and of the largest in a
+    /// column.
+    entries: [f64; 2],
+    rows: [f64; 2],
+    columns: [f64; 2],
+    empty_columns: usize,
+    /// Of a matrix whose values are chosen freely, on the same nonzero pattern.
+    structural_rank: usize,
+}
+
+impl Scaling {
+    /// `None` without any nonzero entry.
+    fn of<T: Scalar>(a: &Csr<T>) -> Option<Self> {
+        let spread = |moduli: &mut dyn Iterator<Item = f64>| {
+            let nonzero = moduli.filter(|modulus| *modulus > 0.0).map(|modulus| [modulus; 2]);
+            nonzero.reduce(|[low, high], [a, b]| [f64::min(low, a), f64::max(high, b)])
+        };
+        let mut largest = [vec![0.0; a.rows()], vec![0.0; a.cols()]];
+        for (i, j, v) in a.entries() {
+            let [rows, columns] = &mut largest;
+            for most in [&mut rows[i], &mut columns[j]] {
+                *most = f64::max(*most, v.modulus());
+            }
+        }
+        let [rows, columns] = &largest;
+        Some(Scaling {
+            entries: spread(&mut a.entries().map(|(_, _, v)| v.modulus()))?,
+            rows: spread(&mut rows.iter().copied())?,
+            columns: spread(&mut columns.iter().copied())?,
+            empty_columns: columns.iter().filter(|most| **most == 0.0).count(),
+            structural_rank: matching(a).iter().flatten().count(),
+        })
+    }
+
+    fn write(&self, text: &mut String, most: usize) -> std::fmt::Result {
+        let between = |[low, high]: [f64; 2]| format!("{low:.1e} to {high:.1e}");
+        let [entries, rows, columns] = [self.entries, self.rows, self.columns].map(between);
+        let empty = match self.empty_columns {
+            0 => String::new(),
+            count => format!("; {} without a nonzero entry", many(count, "column", "columns")),
+        };
+        writeln!(text, "  values      {entries}; the largest of a row {rows}, of a column {columns}{empty}")?;
+        let rank = self.structural_rank;
+        let singular =
+            if rank < most { ": rows or columns depend on others, whatever the values" } else { "" };
+        let [rank, most] = [rank, most].map(|count| thousands(count as u64));
+        writeln!(text, "  rank        {rank} of {most} by the positions of the entries{singular}")
+    }
 }
 
 /// What a solve chooses on the default backend if nothing is asked for.
@@ -150,9 +203,22 @@ impl<'a> Facts<'a> {
         let choose = Choose { a, structure: &structure, why };
         let (suggested, candidates, measured) = on(None, BackendOptions::default(), choose)??;
         let orders = if why && a.rows() == a.cols() { orders(a)? } else { Vec::new() };
+        let scaling = if why { Scaling::of(a) } else { None };
         let (kind, bytes) = (T::KIND, a.bytes());
         let notes = source.notes();
-        Ok(Facts { matrix, notes, kind, bytes, structure, suggested, candidates, measured, orders, why })
+        Ok(Facts {
+            matrix,
+            notes,
+            kind,
+            bytes,
+            structure,
+            suggested,
+            candidates,
+            measured,
+            orders,
+            scaling,
+            why,
+        })
     }
 
     fn symmetry(&self) -> &'static str {
@@ -220,6 +286,9 @@ impl<'a> Facts<'a> {
         let fill = s.block_fill.iter().map(|(size, fill)| format!("{size}x{size} {:.0} %", 100.0 * fill));
         let fill = fill.collect::<Vec<_>>().join(", ");
         writeln!(text, "  blocks      filled: {fill}")?;
+        if let Some(scaling) = &self.scaling {
+            scaling.write(text, s.rows.min(s.cols))?;
+        }
         let Suggested { solver, format } = &self.suggested;
         writeln!(text, "  format      {}: {}", format.name, format.why)?;
         if self.why {
@@ -243,8 +312,13 @@ impl<'a> Facts<'a> {
         let csr = self.candidates.iter().find(|c| c.name == "csr").map_or(f64::NAN, |c| c.cost);
         let times = self.measured.iter().flat_map(|measured| &measured.tuned.times);
         let seconds = |of: &str| times.clone().find(|(name, _)| *name == of).map(|(_, seconds)| *seconds);
+        let wide = self.candidates.iter().map(|c| c.name.len()).max().unwrap_or(0);
         for c in &self.candidates {
-            let each = c.bytes as f64 / self.structure.rows.max(1) as f64;
+            // Some that are refused were never counted.
+            let each = match c.bytes {
+                0 if c.refused.is_some() => format!("{:22}", ""),
+                bytes => format!("{:9.1} bytes a row;", bytes as f64 / self.structure.rows.max(1) as f64),
+            };
             let measured = match (seconds(c.name), seconds("csr")) {
                 (Some(own), Some(csr)) => format!(", measured {:.2} in {:.1} us", own / csr, own * 1e6),
                 _ => String::new(),
@@ -253,7 +327,7 @@ impl<'a> Facts<'a> {
                 Some(why) => format!("no: {why}"),
                 None => format!("expected {:.2} of csr's time{measured}", c.cost / csr),
             };
-            writeln!(text, "              {:6} {each:9.1} bytes a row; {verdict}", c.name)?;
+            writeln!(text, "              {:wide$} {each} {verdict}", c.name)?;
         }
         if let Some(Measured { device, tuned, ritz }) = &self.measured {
             let when = if tuned.remembered { "before" } else { "now" };
@@ -308,7 +382,7 @@ impl<'a> Facts<'a> {
             "format": chosen(&self.suggested.format),
             "formats": self.candidates.iter().map(|c| json!({
                 "name": c.name,
-                "bytes": c.bytes,
+                "bytes": (c.bytes > 0 || c.refused.is_none()).then_some(c.bytes),
                 "cost": c.refused.is_none().then_some(c.cost),
                 "refused": c.refused,
             })).collect::<Vec<_>>(),
@@ -322,13 +396,20 @@ impl<'a> Facts<'a> {
             "spectrum": self.measured.as_ref().and_then(|measured| measured.ritz.as_ref()).map(|ritz| json!({
                 "steps": ritz.steps(),
                 "extremes": ritz.extremes(),
-                "negative": ritz.below(0.0),
+                "negative": ritz.extremes().map(|[low, high]| signs(ritz, low, high)[0]),
                 "condition": ritz.condition(),
                 "cg_iterations": ritz.cg_iterations(TOLERANCE),
             })),
             "orders": self.orders.iter().map(|(name, profiles)| (name.to_string(), json!(profiles.map(|both| {
                 both.map(|p| json!({ "bandwidth": p.bandwidth, "profile": p.profile }))
             })))).collect::<serde_json::Map<_, _>>(),
+            "scaling": self.scaling.as_ref().map(|scaling| json!({
+                "entries": scaling.entries,
+                "rows": scaling.rows,
+                "columns": scaling.columns,
+                "empty_columns": scaling.empty_columns,
+                "structural_rank": scaling.structural_rank,
+            })),
             "precond": solver(1),
             "order": solver(2),
             "notes": self.notes,
@@ -337,17 +418,29 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// The numbers of negative and of positive Ritz values; what rounding may have made of 0 counts as neither.
+fn signs(ritz: &RitzValues, low: f64, high: f64) -> [usize; 2] {
+    let steps = ritz.steps();
+    let rounding = 4.0 * f64::EPSILON * steps as f64 * low.abs().max(high.abs());
+    let tiny = rounding.max(f64::MIN_POSITIVE);
+    [ritz.below(-tiny), steps - ritz.below(tiny)]
+}
+
 /// What Ritz values of `|D|⁻¹ A` say.
 fn spectrum(ritz: &RitzValues) -> Option<String> {
     let [low, high] = ritz.extremes()?;
     let steps = ritz.steps();
-    let said = match (ritz.condition(), ritz.cg_iterations(TOLERANCE)) {
-        (Some(condition), Some(iterations)) => format!(
-            "none negative; a condition of at least {condition:.1e}, with which cg takes up to {} iterations to {TOLERANCE:e}",
+    let [negative, positive] = signs(ritz, low, high);
+    let said = match (negative, positive, ritz.condition(), ritz.cg_iterations(TOLERANCE)) {
+        (0, _, Some(condition), Some(iterations)) if positive == steps => format!(
+            "none negative; a condition of at least {condition:.1e}, with which cg takes about {} iterations or more to {TOLERANCE:e}",
             thousands(iterations)
         ),
-        _ if high < 0.0 => "all negative, so that -A looks definite".into(),
-        _ => format!("{} of {steps} negative, so that A is indefinite", ritz.below(0.0)),
+        (0, 0, ..) => "all are 0, so that A looks singular".into(),
+        (0, ..) => "none negative, but the smallest is 0 within rounding, so that A looks singular".into(),
+        (_, 0, ..) if negative == steps => "all negative, so that -A looks definite".into(),
+        (_, 0, ..) => "none positive, but the largest is 0 within rounding, so that A looks singular".into(),
+        _ => format!("{negative} of {steps} negative, so that A is indefinite"),
     };
     Some(format!("of |D|^-1 A, by {steps} Lanczos steps: {low:.1e} to {high:.1e}; {said}"))
 }

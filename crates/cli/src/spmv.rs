@@ -207,8 +207,11 @@ impl Speeds {
             writeln!(text, "  order       {name}: {}", became(before, after))?;
         }
         let several = self.rows.iter().any(|row| row.vectors > 1);
-        let [wide, each] = if several { ["     ", "   us each"] } else { [""; 2] };
-        writeln!(text, "  format  {wide}       time us   spread{each}   GFLOP/s      GB/s   of triad")?;
+        let each = if several { "   us each" } else { "" };
+        let names =
+            self.rows.iter().map(Row::label).chain(self.refused.iter().map(|(name, _)| (*name).into()));
+        let wide = names.map(|name| name.len()).max().unwrap_or(0).max(8);
+        writeln!(text, "  {:wide$}       time us   spread{each}   GFLOP/s      GB/s   of triad", "format")?;
         for row in &self.rows {
             let mut chosen = String::new();
             for (name, by) in [(Some(self.auto), "auto"), (self.tuned.as_ref().map(Tuned::name), "tune")] {
@@ -218,7 +221,7 @@ impl Speeds {
             }
             writeln!(
                 text,
-                "  {:width$}    {:10.2}   {:4.1} %{}   {:7.2}   {:7.1}   {:8.2}{chosen}",
+                "  {:wide$}    {:10.2}   {:4.1} %{}   {:7.2}   {:7.1}   {:8.2}{chosen}",
                 row.label(),
                 row.seconds * 1e6,
                 row.spread * 100.0,
@@ -226,10 +229,9 @@ impl Speeds {
                 self.flops(row) / 1e9,
                 row.rate() / 1e9,
                 row.rate() / self.triad,
-                width = 8 + wide.len()
             )?;
         }
-        self.refused.iter().try_for_each(|(name, why)| writeln!(text, "  {name:8}    no: {why}"))
+        self.refused.iter().try_for_each(|(name, why)| writeln!(text, "  {name:wide$}    no: {why}"))
     }
 
     fn json(&self) -> Value {

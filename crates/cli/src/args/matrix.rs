@@ -10,7 +10,8 @@ pub(crate) struct InfoArgs {
     pub(crate) matrix: String,
     /// List every storage format with its size, the measured time of a product on the default backend (from
     /// the cache if there is one), and the reason if it cannot be used; list every row order that changes the
-    /// matrix, with its effect
+    /// matrix, with its effect; print the range of the values, of all and of the largest of each row and column,
+    /// the structural rank, and of a Hermitian matrix what a few Lanczos steps tell of its spectrum
     #[arg(long)]
     pub(crate) why: bool,
     /// Plot the positions of the entries

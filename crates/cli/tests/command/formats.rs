@@ -37,11 +37,7 @@ fn products_are_timed_in_every_format_that_takes_the_matrix() {
             ["seconds", "bytes_per_second", "bytes"].map(|f| format[f].as_f64().unwrap());
         assert!(seconds > 0.0 && (rate * seconds / bytes - 1.0).abs() < 1e-9, "{format}");
     }
-    assert!(
-        ran.out.contains("<- auto") && ran.out.contains("bcsr2       no: Bcsr::from_csr: 27 rows"),
-        "{}",
-        ran.out
-    );
+    assert!(ran.out.contains("<- auto") && ran.out.contains("bcsr2         no: 27 rows"), "{}", ran.out);
     let svg = std::fs::read_to_string(bench.path("s.svg")).unwrap();
     assert!(svg.matches("<rect").count() == 14 && svg.contains("of the triad"), "{svg}");
 }

@@ -21,6 +21,77 @@ fn info_describes() {
 }
 
 #[test]
+fn info_tells_of_scales_ranks_and_the_spectrum() {
+    let bench = Bench::new();
+    bench.matrix("zero.mtx", 1, 1, &["1 1 0"]).matrix("one.mtx", 1, 1, &["1 1 2"]);
+    bench.matrix("neumann.mtx", 3, 3, &["1 1 1", "1 2 -1", "2 1 -1", "2 2 2", "2 3 -1", "3 2 -1", "3 3 1"]);
+    bench.matrix("saddle.mtx", 2, 2, &["1 1 1", "1 2 3", "2 1 3", "2 2 -2"]);
+    bench.matrix("rank.mtx", 3, 4, &["1 1 1e-3", "2 1 2", "3 2 1e5", "3 4 0"]);
+    for (matrix, expected) in [
+        ("zero.mtx", "all are 0, so that A looks singular\n"),
+        ("neumann.mtx", "none negative, but the smallest is 0 within rounding, so that A looks singular\n"),
+        ("saddle.mtx", "; 1 of 2 negative, so that A is indefinite\n"),
+        (
+            "one.mtx",
+            "1.0e0 to 1.0e0; none negative; a condition of at least 1.0e0, with which cg takes about 10 iterations or more to 1e-8\n",
+        ),
+        ("one.mtx", "one.mtx: 1 x 1, 1 entry, f64"),
+        (
+            "rank.mtx",
+            "  values      1.0e-3 to 1.0e5; the largest of a row 1.0e-3 to 1.0e5, of a column 2.0e0 to 1.0e5; 2 columns without a nonzero entry\n",
+        ),
+        (
+            "rank.mtx",
+            "  rank        2 of 3 by the positions of the entries: rows or columns depend on others, whatever the values\n",
+        ),
+        ("gen:poisson1d:7", "  rank        7 of 7 by the positions of the entries\n"),
+    ] {
+        let ran = bench.run(&format!("info {matrix} --why --json found.json"));
+        assert!(
+            ran.code == 0 && ran.out.contains(expected),
+            "{expected:?} is not in\n{}{}",
+            ran.out,
+            ran.err
+        );
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(bench.path("found.json")).unwrap()).unwrap();
+    assert_eq!(json["scaling"]["entries"], serde_json::json!([1.0, 2.0]));
+    assert_eq!(json["scaling"]["structural_rank"], 7);
+    let bytes = |name: &str| {
+        let formats = json["formats"].as_array().unwrap();
+        formats.iter().find(|format| format["name"] == name).unwrap()["bytes"].clone()
+    };
+    assert!(bytes("bcsr5").is_null() && bytes("csr").as_u64().is_some(), "{json}");
+}
+
+#[test]
+fn the_names_of_formats_are_a_column() {
+    let bench = Bench::new();
+    let ran = bench.run("info gen:poisson1d:7 --why");
+    let ends = ran.out.lines().filter_map(|line| line.find(" bytes a row;")).collect::<Vec<_>>();
+    assert!(ends.len() > 9 && ends.iter().all(|end| *end == ends[0]), "{}", ran.out);
+    assert!(!ran.out.contains(" 0.0 bytes a row; no"), "{}", ran.out);
+    let ran = bench.run("spmv gen:poisson1d:7 --rounds 1");
+    let times = ran.out.lines().filter_map(|line| line.find(" %   ")).collect::<Vec<_>>();
+    assert!(times.len() > 9 && times.iter().all(|end| *end == times[0]), "{}", ran.out);
+}
+
+#[test]
+fn a_complex_symmetric_matrix_is_not_hermitian() {
+    let bench = Bench::new();
+    let head = "%%MatrixMarket matrix coordinate complex symmetric\n";
+    bench.file("c.mtx", &format!("{head}2 2 3\n1 1 4 1\n2 1 1 0\n2 2 5 0\n"));
+    let ran = bench.run("info c.mtx");
+    assert!(ran.out.contains("  symmetry    symmetric, not Hermitian\n"), "{}", ran.out);
+    assert!(
+        ran.out.contains("  method      bicgstab: the matrix is not Hermitian, and its diagonal dominates\n"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
 fn info_names_what_solve_chooses() {
     let bench = Bench::new().with_spd();
     // A cyclic shift, whose rows must move for a diagonal without zeros.
