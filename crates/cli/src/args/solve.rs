@@ -29,9 +29,9 @@ pub(crate) struct SolveArgs {
     pub(crate) precond: String,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
-    /// The storage format on the device; `auto` takes the one that moves the fewest bytes and reports how many,
-    /// or keeps csr on the CPU beside ilu0, ic0, ilut and direct, `tune` the one that is fastest by
-    /// measurement, which is done once and remembered
+    /// The storage format on the device; `auto` takes the one whose product is estimated to be fastest here, by
+    /// the bytes and the places of each, or keeps csr on the CPU beside ilu0, ic0, ilut and direct, `tune` the
+    /// one that is fastest by measurement, which is done once and remembered
     #[arg(long, default_value = "auto", value_parser = names(["tune"].into_iter().chain(FORMATS.iter().map(|f| f.name))), hide_possible_values = true)]
     pub(crate) format: String,
     /// The order of rows and columns on the device; `auto` changes the given one if that is likely to gain

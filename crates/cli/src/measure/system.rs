@@ -101,7 +101,7 @@ impl<T: Scalar> Typed<T> {
         Ok(Typed { a: Arc::new(a), structure, stored: RefCell::default() })
     }
 
-    /// The format that moves the fewest bytes, by the cost model of the backend.
+    /// The format that is estimated to be fastest, by the cost model of the backend.
     pub(crate) fn choose(&self, dev: &impl lacuna::Backend) -> &'static str {
         choose_format(&self.a, &self.structure, dev.formats(self.a.rows(), Format::bytes(&*self.a))).0
     }
