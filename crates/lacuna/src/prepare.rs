@@ -62,16 +62,21 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
     }
     let recalls = memory.as_ref().filter(|_| chooses_preconditioner);
     let remembered = recalls.and_then(Memory::recall::<T>);
-    let (mut chosen_method, method) =
-        method_for(asked_method, remembered.as_ref(), &facts, &system.options)?;
-    if let Some(name) = asked_as.filter(|name| *name != method.name()) {
-        chosen_method.why = format!("for {name}");
-    }
+    let (mut chosen_method, method) = method_for(asked_method, remembered.as_ref(), &facts, &system.options)?;
+    // A method that stands for another with a preconditioner.
+    let names_other = |chosen: &mut Chosen| match asked_as {
+        Some(name) if name != name_of(&chosen.name) => chosen.why = format!("for {name}"),
+        _ => {}
+    };
+    names_other(&mut chosen_method);
     remarks.extend(without_cycles(&system.options, &*method, automatic));
     let definite = method.info().positive_definite();
     let adjoint = system.adjoint || method.needs_adjoint();
     // Found here, since the range of the numbers depends on it.
-    let asked_preconditioner = asked_for(asked_preconditioner)?;
+    let mut asked_preconditioner = asked_for(asked_preconditioner)?;
+    if let Some((chosen, _)) = &mut asked_preconditioner {
+        names_other(chosen);
+    }
     let of_asked = asked_preconditioner.as_ref().and_then(|(_, kind)| kind.as_ref());
     let narrow = of_asked.is_some_and(|kind| kind.is_narrow());
     let factor = factor_of(&given, definite, narrow);

@@ -38,7 +38,7 @@ pub use precond::{Direct, DirectOptions};
 pub use precond::{Handles, OnHost, Parts, Placed, Preconditioner, SparseProducts};
 pub use precond::{Ic0, Ilu0, Ilut, Solves, Sor, Spai, Ssor};
 pub use precond::{PRECONDITIONERS, PrecondInfo, SHARED_OPTIONS, preconditioner};
-pub use rank::{Deficient, deficiency, gradient};
+pub use rank::{Deficient, deficiency};
 pub use ritz::{RitzValues, balanced};
 pub use scale::{largest, scaling_exponent, vector_norm};
 pub use solver::{Factor, Solver, Stop, Watch};

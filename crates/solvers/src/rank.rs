@@ -1,4 +1,4 @@
-//! Explains from the numbers of a system why it was not solved: its rank, and a residual that is the least there is.
+//! Explains from the numbers of a small system why it was not solved: its rank.
 use lacuna_engine::{Complex64, Scalar, compiled_here};
 use lacuna_formats::Csr;
 
@@ -50,23 +50,6 @@ pub fn deficiency<T: Scalar>(a: &Csr<T>, b: &[T]) -> Option<Deficient> {
     })(a, b)
 }
 
-/// The largest `|Aᴴ r|ⱼ / (|A|ᵀ |r|)ⱼ` for `r = b − A x`. Near 0, `x` has the least residual: changes of the entries of `A` by that part make
-/// its columns orthogonal to `r`, and `A` singular.
-pub fn gradient<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> f64 {
-    compiled_here!(T, |a: &Csr<T>, b: &[T], x: &[T]| -> f64 {
-        let mut sums = vec![(Complex64::new(0.0, 0.0), 0.0f64); a.cols()];
-        for (i, b) in b.iter().enumerate().take(a.rows()) {
-            let r = a.row_entries(i).fold(wide(*b), |r, (j, v)| r - wide(v) * wide(x[j]));
-            for (j, v) in a.row_entries(i) {
-                let term = wide(v).conj() * r;
-                sums[j].0 += term;
-                sums[j].1 += term.norm();
-            }
-        }
-        sums.iter().filter(|sum| sum.1 > 0.0).map(|(sum, size)| sum.norm() / size).fold(0.0, f64::max)
-    })(a, b, x)
-}
-
 fn wide<T: Scalar>(v: T) -> Complex64 {
     Complex64::new(v.re(), v.im())
 }
@@ -106,7 +89,7 @@ fn dot(v: &[Complex64], w: &[Complex64]) -> Complex64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Deficient, deficiency, gradient};
+    use super::{Deficient, deficiency};
     use lacuna_engine::{Complex64, Scalar};
     use lacuna_formats::{Csr, Triplets};
 
@@ -136,12 +119,5 @@ mod tests {
         assert_eq!(deficiency(&a, &[1.0, 1.0]), None);
         assert_eq!(deficiency(&matrix(&[&[1e-30f32, 1e20], &[1e-30, 2e20]]), &[1.0, 1.0]), None);
         assert_eq!(deficiency(&Csr::<f64>::new(0, 0, vec![0], vec![], vec![]).unwrap(), &[]), None);
-    }
-
-    #[test]
-    fn the_gradient_vanishes_at_a_least_residual() {
-        let a = matrix(&[&[1.0, 1.0], &[1.0, 1.0]]);
-        assert_eq!(gradient(&a, &[1.0, 2.0], &[0.75, 0.75]), 0.0);
-        assert!(gradient(&a, &[1.0, 2.0], &[0.5, 0.5]) > 0.1);
     }
 }

@@ -154,7 +154,7 @@ pub(crate) fn settle<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: 
     let measured = auto.measure(x);
     auto.report(measured);
     auto.is_final(measured);
-    auto.conclude(x);
+    auto.conclude();
     Ok(())
 }
 
@@ -282,7 +282,7 @@ impl<'a, T: Scalar> AutoSolver<'a, T> {
         if indefinite && matches!(self.outcome.reason, Reason::Limit | Reason::Stagnated) {
             self.outcome.reason = Reason::IndefiniteOperator; // the methods tried after it do not change that
         }
-        self.conclude(x);
+        self.conclude();
         Ok(())
     }
 

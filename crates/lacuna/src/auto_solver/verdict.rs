@@ -3,7 +3,7 @@ use super::AutoSolver;
 use crate::verified::{Measured, tolerance};
 use lacuna_engine::{Reason, Scalar};
 use lacuna_formats::Csr;
-use lacuna_solvers::{Deficient, deficiency, explain, gradient};
+use lacuna_solvers::{Deficient, deficiency, explain};
 
 /// A residual meets the tolerance if it exceeds it by at most this factor.
 const SLACK: f64 = 1.005;
@@ -48,7 +48,7 @@ impl<T: Scalar> AutoSolver<'_, T> {
     }
 
     /// Sets the final reason, and adds what explains it.
-    pub(super) fn conclude(&mut self, x: &[T]) {
+    pub(super) fn conclude(&mut self) {
         if self.outcome.converged() || self.outcome.reason == Reason::Cancelled {
             return;
         }
@@ -63,11 +63,7 @@ impl<T: Scalar> AutoSolver<'_, T> {
         if found.is_empty() && may_be_rounding && is_rounding::<T>(self.measured) {
             outcome.reason = Reason::AccuracyAttained;
         }
-        if found.is_empty() && outcome.reason != Reason::AccuracyAttained {
-            found.extend(self.least_residual(x));
-        }
         let hermitian = is_hermitian(&self.parts.given);
-        let outcome = &mut *self.outcome;
         if outcome.reason == Reason::IndefiniteOperator && hermitian {
             outcome.notes.push("minres and gmres do not need a definite matrix".into());
         }
@@ -93,19 +89,6 @@ impl<T: Scalar> AutoSolver<'_, T> {
             true => format!(
                 "to working precision the rank of A is {rank} of {n}, so that the solution is not unique"
             ),
-        })
-    }
-
-    /// What is said of a residual that is the least there is.
-    fn least_residual(&self, x: &[T]) -> Option<String> {
-        let (a, b, of_x) = &self.scaled;
-        let x = of_x.times(&self.parts.order.given_solution(x));
-        let gradient = gradient(a, b, &x);
-        (gradient <= T::EPSILON.sqrt()).then(|| {
-            format!(
-                "each column of A is orthogonal to b - A x, to {gradient:.0e} of its terms: no x has a smaller residual, and A is \
-                 singular or nearly so"
-            )
         })
     }
 }
