@@ -10,6 +10,7 @@ type Dev = DefaultBackend;
 type Watching<'a> = Option<&'a mut dyn FnMut(Watch) -> ControlFlow<()>>;
 
 /// The functions for a number type.
+#[expect(clippy::type_complexity, reason = "each is the type of one function")]
 struct Instances<T: Scalar> {
     _prepare: fn(LinearSystem<T>, &mut Dev) -> Result<Prepared<T>>,
     _solve: for<'a> fn(
