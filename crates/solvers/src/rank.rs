@@ -1,6 +1,8 @@
 //! Explains from the numbers of a small system why it was not solved: its rank.
+use crate::vector_norm;
 use lacuna_engine::{Complex64, Scalar, compiled_here};
 use lacuna_formats::Csr;
+use lacuna_formats::factor::equilibrated;
 
 /// The most unknowns of a matrix that is factorised as a dense one: a few milliseconds.
 const SMALL: usize = 128;
@@ -25,14 +27,14 @@ pub fn deficiency<T: Scalar>(a: &Csr<T>, b: &[T]) -> Option<Deficient> {
         if n == 0 || n > SMALL || n != a.cols() || b.len() != n {
             return None;
         }
-        let (mut columns, mut b) = balanced(a, b);
+        let (mut columns, mut b) = equilibrated_columns(a, b);
         let mut first = None;
         for k in 0..n {
-            let left = |column: &[Complex64]| norm(&column[k..]);
+            let left = |column: &[Complex64]| vector_norm(&column[k..]);
             let at = (k..n).max_by(|&i, &j| left(&columns[i]).total_cmp(&left(&columns[j])))?;
             let size = left(&columns[at]);
             if size <= n as f64 * T::EPSILON * *first.get_or_insert(size) {
-                let consistent = norm(&b[k..]) <= T::EPSILON.sqrt() * norm(&b);
+                let consistent = vector_norm(&b[k..]) <= T::EPSILON.sqrt() * vector_norm(&b);
                 return Some(Deficient { rank: k, consistent });
             }
             columns.swap(k, at);
@@ -40,7 +42,7 @@ pub fn deficiency<T: Scalar>(a: &Csr<T>, b: &[T]) -> Option<Deficient> {
             let v = &mut done[k][k..];
             let phase = if v[0].norm() == 0.0 { Complex64::new(1.0, 0.0) } else { v[0] / v[0].norm() };
             v[0] += phase * size;
-            let square = norm(v).powi(2);
+            let square = vector_norm(v).powi(2);
             for column in rest.iter_mut().chain([&mut b]) {
                 let along = dot(v, &column[k..]) * (2.0 / square);
                 column[k..].iter_mut().zip(&*v).for_each(|(c, v)| *c -= along * v);
@@ -54,33 +56,14 @@ fn wide<T: Scalar>(v: T) -> Complex64 {
     Complex64::new(v.re(), v.im())
 }
 
-/// The columns of a matrix and a right-hand side, with rows, then columns, multiplied by powers of two that bring the largest
-/// modulus of each near 1.
-fn balanced<T: Scalar>(a: &Csr<T>, b: &[T]) -> (Vec<Vec<Complex64>>, Vec<Complex64>) {
-    let exponent = |values: &mut dyn Iterator<Item = f64>| {
-        let largest = values.fold(0.0, f64::max);
-        if largest > 0.0 { -largest.log2().floor() as i32 } else { 0 }
-    };
+/// The columns of a matrix and a right-hand side, equilibrated.
+fn equilibrated_columns<T: Scalar>(a: &Csr<T>, b: &[T]) -> (Vec<Vec<Complex64>>, Vec<Complex64>) {
+    let (by_row, by_column) = equilibrated(a);
     let mut columns = vec![vec![Complex64::new(0.0, 0.0); a.rows()]; a.cols()];
-    let mut scaled = Vec::with_capacity(b.len());
-    for (i, b) in b.iter().enumerate() {
-        let by = exponent(&mut a.row_entries(i).map(|(_, v)| v.modulus()));
-        scaled.push(wide(*b).scale_by_power_of_two(by));
-        a.row_entries(i).for_each(|(j, v)| columns[j][i] = wide(v).scale_by_power_of_two(by));
+    for (i, j, v) in a.entries() {
+        columns[j][i] = wide(v).scale_by_power_of_two(by_row[i] + by_column[j]);
     }
-    for column in &mut columns {
-        let by = exponent(&mut column.iter().map(|v| v.norm()));
-        column.iter_mut().for_each(|v| *v = v.scale_by_power_of_two(by));
-    }
-    (columns, scaled)
-}
-
-fn norm(values: &[Complex64]) -> f64 {
-    let largest = values.iter().map(|v| v.norm()).fold(0.0, f64::max);
-    if largest == 0.0 {
-        return 0.0;
-    }
-    largest * values.iter().map(|v| (v / largest).norm_sqr()).sum::<f64>().sqrt()
+    (columns, b.iter().zip(by_row).map(|(b, by)| wide(*b).scale_by_power_of_two(by)).collect())
 }
 
 fn dot(v: &[Complex64], w: &[Complex64]) -> Complex64 {

@@ -7,7 +7,7 @@ use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 /// CRAIG: minimises the error at every step, for consistent systems.
 ///
 /// * Solves: `min ‖x − x₀‖` subject to `A x = b`, for a matrix of any shape and a `b` in its range. It
-///   stagnates if there is no solution; [`Lsqr`](crate::Lsqr) and [`Lsmr`](crate::Lsmr) do not. It takes no
+///   does not converge if there is no solution; [`Lsqr`](crate::Lsqr) and [`Lsmr`](crate::Lsmr) do not. It takes no
 ///   preconditioner, which would change the norm.
 /// * Cost of an iteration: one product with `A`, one with `Aᴴ`; three sweeps. Storage: 2 vectors as long as `b`, 3 as long as `x`.
 /// * Outcome: `Breakdown` if `α` vanishes before the residual does, as it may if there is no solution; rounding may make it `Diverged`.
