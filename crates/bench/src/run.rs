@@ -47,6 +47,7 @@ pub(crate) fn measured(
     args: &RunningArgs,
     measure: impl FnOnce(&mut Session<'_>) -> Result<()>,
 ) -> Result<ExitCode> {
+    args.measuring.check_outputs(&[])?;
     let old = args.against.as_deref().map(record::read).transpose()?;
     let (code, lines) = Session::run::<AlsoPasses>(&args.measuring, measure)?;
     let Some(old) = old else { return Ok(code) };

@@ -56,16 +56,18 @@ pub fn check_outputs(outputs: &[Given<'_>], inputs: &[Given<'_>]) -> Result<()> 
     read.retain(|(_, path, _)| *path == STANDARD || Path::new(path).exists());
     for (k, (option, path, place)) in written.iter().enumerate() {
         check_place(option, path)?;
+        let shown = shown_name(path);
         if *path == STANDARD || place.is_none() {
             continue;
         }
         if let Some((input, ..)) = read.iter().find(|(.., other)| other == place) {
-            let message = format!("{option} {path}: it is {input} too, which would be overwritten");
+            let message = format!("{option} {shown}: it is {input} too, which would be overwritten");
             return Err(Failure::Usage(message + "; expected another file"));
         }
         let earlier = written[..k].iter().find(|(_, name, other)| *name != STANDARD && other == place);
         if let Some((first, name, _)) = earlier {
-            let message = format!("{first} {name} and {option} {path}: expected two different files");
+            let name = shown_name(name);
+            let message = format!("{first} {name} and {option} {shown}: expected two different files");
             return Err(Failure::Usage(message));
         }
     }

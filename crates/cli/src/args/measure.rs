@@ -75,7 +75,10 @@ pub struct MeasuringArgs {
 impl MeasuringArgs {
     /// Rejects outputs that cannot be written, and those that would overwrite one another, a matrix or the results of
     /// other libraries, to which `--json` may append.
-    pub(crate) fn check_outputs(&self, matrices: &[String]) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Failure::Usage`](crate::failure::Failure::Usage).
+    pub fn check_outputs(&self, matrices: &[String]) -> Result<()> {
         let [json, html] = [("--json", self.json.as_deref()), ("--html", self.html.as_deref())];
         let mut inputs: Vec<_> = matrices.iter().map(|path| ("a matrix", Some(path.as_str()))).collect();
         out::check_outputs(&[json, html], &inputs)?;

@@ -40,7 +40,6 @@ impl<'a> Session<'a> {
 
     /// Opens the backends. A backend that is not available leaves a line with the reason.
     fn open<C: Cases>(args: &'a MeasuringArgs) -> Result<Self> {
-        args.check_outputs(&[])?;
         set_threads(args.threads)?;
         let peers = args.peers.as_deref().map(record::read).transpose()?.unwrap_or_default();
         let mut kept = Kept::to(args.json.as_deref())?;
