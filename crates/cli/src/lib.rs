@@ -21,6 +21,7 @@ mod plot;
 mod progress;
 pub mod record;
 pub mod report;
+mod scaling;
 mod shell;
 mod solve;
 mod spmv;
