@@ -4,12 +4,12 @@
 // Bytes per term: the entries of A once for each thread of a team, those of B once, a slot of a hash table (4), the columns
 // of a row of C that a binary search meets, and the sum.
 // Launch shape: one thread for each row (`product_bounds`), or TEAM (`product_insert`, `product_compact`, `product_sort`,
-// `product_sums`), in blocks of 256; `product_scan` is one block of 1024.
+// `product_sums`), in blocks of 256; a block for each TILE elements (`product_tiles`, `product_ends`), one (`product_scan`).
 // Assumes: arrays to be filled are zeros. The columns of a row of B differ, so that no two threads add to a sum at a time.
 #include "scalar.cuh"
 
-// Threads of a row: a warp.
-static const u32 PRODUCT_BLOCK = 256, SCAN_BLOCK = 1024, TEAM = 32;
+// Threads of a row: a warp. Elements of a block that scans.
+static const u32 PRODUCT_BLOCK = 256, TEAM = 32, STRIP = 8, TILE = STRIP * PRODUCT_BLOCK;
 
 // The slot of a column from which it is looked for.
 LACUNA_FN u32 first_slot(u32 column, u32 slots) { return u32((u64(column * 0x9E3779B1u) * slots) >> 32); }
@@ -27,7 +27,7 @@ LACUNA_FN u32 place_of(const u32 *columns, u32 from, u32 to, u32 column) {
 }
 
 // slots[i] <- one and a half times the products of entries in row i.
-LACUNA_FN void product_bounds(const u32 *a_rows, const u32 *a_columns, const u32 *b_rows, u32 *slots, u32 rows) {
+extern "C" __global__ void __launch_bounds__(256) product_bounds(const u32 *a_rows, const u32 *a_columns, const u32 *b_rows, u32 *slots, u32 rows) {
     const u32 i = blockIdx.x * PRODUCT_BLOCK + threadIdx.x;
     if (i >= rows) return;
     u64 products = 0;
@@ -36,39 +36,85 @@ LACUNA_FN void product_bounds(const u32 *a_rows, const u32 *a_columns, const u32
     slots[i] = products < 0xffffffffu ? u32(products) : 0xffffffffu;
 }
 
-// ends[i + 1] <- the sum of counts[0], ..., counts[i]; totals <- the sum of all, and the largest.
-LACUNA_FN void product_scan(const u32 *counts, u32 *ends, u64 *totals, u32 n) {
-    __shared__ u64 sums[SCAN_BLOCK];
-    __shared__ u32 largest[SCAN_BLOCK];
-    const u32 strip = n / SCAN_BLOCK + 1, from = threadIdx.x * strip < n ? threadIdx.x * strip : n;
-    const u32 to = from + strip < n ? from + strip : n;
+// The sum of `own` over this thread and those before it; all threads of the block call it.
+LACUNA_FN u64 sum_so_far(u64 own, u64 *sums) {
+    sums[threadIdx.x] = own;
+    __syncthreads();
+    for (u32 step = 1; step < PRODUCT_BLOCK; step *= 2) {
+        const u64 before = threadIdx.x >= step ? sums[threadIdx.x - step] : 0;
+        __syncthreads();
+        sums[threadIdx.x] += before;
+        __syncthreads();
+    }
+    return sums[threadIdx.x];
+}
+
+// The largest `own` of the block, in the first thread; all threads call it.
+LACUNA_FN u32 largest_of(u32 own, u32 *most) {
+    most[threadIdx.x] = own;
+    __syncthreads();
+    for (u32 half = PRODUCT_BLOCK / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) most[threadIdx.x] = max(most[threadIdx.x], most[threadIdx.x + half]);
+        __syncthreads();
+    }
+    return most[0];
+}
+
+// sums[t], largest[t] <- the sum and the largest of tile t of the counts.
+extern "C" __global__ void __launch_bounds__(256)
+    product_tiles(const u32 *counts, u64 *sums, u32 *largest, u32 n) {
+    __shared__ u64 shared_sums[PRODUCT_BLOCK];
+    __shared__ u32 shared_most[PRODUCT_BLOCK];
+    const u64 first = u64(blockIdx.x) * TILE + threadIdx.x * STRIP;
     u64 sum = 0;
     u32 most = 0;
-    for (u32 i = from; i < to; i++) {
+    for (u64 i = first; i < first + STRIP && i < n; i++) {
         sum += counts[i];
-        most = counts[i] > most ? counts[i] : most;
+        most = max(most, counts[i]);
     }
-    sums[threadIdx.x] = sum;
-    largest[threadIdx.x] = most;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        sum = 0;
-        for (u32 t = 0; t < SCAN_BLOCK; t++) {
-            const u64 own = sums[t];
-            sums[t] = sum;
-            sum += own;
-            most = largest[t] > most ? largest[t] : most;
-        }
-        totals[0] = sum;
-        totals[1] = most;
+    sum = sum_so_far(sum, shared_sums);
+    most = largest_of(most, shared_most);
+    if (threadIdx.x == PRODUCT_BLOCK - 1) sums[blockIdx.x] = sum;
+    if (threadIdx.x == 0) largest[blockIdx.x] = most;
+}
+
+// sums[t] <- the sum of those before; totals <- the sum of all, and the largest.
+extern "C" __global__ void __launch_bounds__(256) product_scan(u64 *sums, const u32 *largest, u64 *totals, u32 tiles) {
+    __shared__ u64 shared_sums[PRODUCT_BLOCK];
+    __shared__ u32 shared_most[PRODUCT_BLOCK];
+    const u32 strip = tiles / PRODUCT_BLOCK + 1, from = min(threadIdx.x * strip, tiles), to = min(from + strip, tiles);
+    u64 own = 0;
+    u32 most = 0;
+    for (u32 t = from; t < to; t++) {
+        own += sums[t];
+        most = max(most, largest[t]);
     }
-    __syncthreads();
-    sum = sums[threadIdx.x];
-    for (u32 i = from; i < to; i++) ends[i + 1] = u32(sum += counts[i]);
+    const u64 up_to_here = sum_so_far(own, shared_sums);
+    most = largest_of(most, shared_most);
+    if (threadIdx.x == PRODUCT_BLOCK - 1) totals[0] = up_to_here;
+    if (threadIdx.x == 0) totals[1] = most;
+    u64 before = up_to_here - own;
+    for (u32 t = from; t < to; t++) {
+        const u64 tile = sums[t];
+        sums[t] = before;
+        before += tile;
+    }
+}
+
+// ends[i + 1] <- the sum of counts[0], ..., counts[i]; starts has that before each tile.
+extern "C" __global__ void __launch_bounds__(256)
+    product_ends(const u32 *counts, const u64 *starts, u32 *ends, u32 n) {
+    __shared__ u64 shared_sums[PRODUCT_BLOCK];
+    const u64 first = u64(blockIdx.x) * TILE + threadIdx.x * STRIP;
+    u64 own = 0;
+    for (u64 i = first; i < first + STRIP && i < n; i++) own += counts[i];
+    u64 sum = starts[blockIdx.x] + sum_so_far(own, shared_sums) - own;
+    for (u64 i = first; i < first + STRIP && i < n; i++) ends[i + 1] = u32(sum += counts[i]);
 }
 
 // counts[i] <- the number of columns in row i of C; each is in the table of the row, plus one.
-LACUNA_FN void product_insert(const u32 *a_rows, const u32 *a_columns, const u32 *b_rows, const u32 *b_columns,
+extern "C" __global__ void __launch_bounds__(256)
+    product_insert(const u32 *a_rows, const u32 *a_columns, const u32 *b_rows, const u32 *b_columns,
                               const u32 *tables, u32 *all, u32 *counts, u32 rows) {
     const u64 thread = u64(blockIdx.x) * PRODUCT_BLOCK + threadIdx.x;
     const u32 i = u32(thread / TEAM), lane = u32(thread % TEAM);
@@ -92,7 +138,8 @@ LACUNA_FN void product_insert(const u32 *a_rows, const u32 *a_columns, const u32
 }
 
 // The columns of row i, in any order; counts[i] is used up.
-LACUNA_FN void product_compact(const u32 *tables, const u32 *all, const u32 *c_rows, u32 *counts, u32 *columns,
+extern "C" __global__ void __launch_bounds__(256)
+    product_compact(const u32 *tables, const u32 *all, const u32 *c_rows, u32 *counts, u32 *columns,
                                u32 rows) {
     const u64 thread = u64(blockIdx.x) * PRODUCT_BLOCK + threadIdx.x;
     const u32 i = u32(thread / TEAM), lane = u32(thread % TEAM);
@@ -102,7 +149,8 @@ LACUNA_FN void product_compact(const u32 *tables, const u32 *all, const u32 *c_r
 }
 
 // The columns of each row, increasing: the place of one is the number of smaller ones.
-LACUNA_FN void product_sort(const u32 *c_rows, const u32 *columns, u32 *sorted, u32 rows) {
+extern "C" __global__ void __launch_bounds__(256)
+    product_sort(const u32 *c_rows, const u32 *columns, u32 *sorted, u32 rows) {
     const u64 thread = u64(blockIdx.x) * PRODUCT_BLOCK + threadIdx.x;
     const u32 i = u32(thread / TEAM), lane = u32(thread % TEAM);
     if (thread / TEAM >= rows) return;
@@ -135,28 +183,6 @@ LACUNA_FN void product_sums(const u32 *a_rows, const u32 *a_columns, const T *a,
 }
 
 #define KERNELS(T, S)                                                                                                \
-    extern "C" __global__ void __launch_bounds__(256)                                                                \
-        product_bounds_##S(const u32 *a_rows, const u32 *a_columns, const u32 *b_rows, u32 *slots, u32 rows) {       \
-        product_bounds(a_rows, a_columns, b_rows, slots, rows);                                                      \
-    }                                                                                                                \
-    extern "C" __global__ void __launch_bounds__(1024)                                                               \
-        product_scan_##S(const u32 *counts, u32 *ends, u64 *totals, u32 n) {                                         \
-        product_scan(counts, ends, totals, n);                                                                       \
-    }                                                                                                                \
-    extern "C" __global__ void __launch_bounds__(256)                                                                \
-        product_insert_##S(const u32 *a_rows, const u32 *a_columns, const u32 *b_rows, const u32 *b_columns,         \
-                           const u32 *tables, u32 *all, u32 *counts, u32 rows) {                                     \
-        product_insert(a_rows, a_columns, b_rows, b_columns, tables, all, counts, rows);                             \
-    }                                                                                                                \
-    extern "C" __global__ void __launch_bounds__(256)                                                                \
-        product_compact_##S(const u32 *tables, const u32 *all, const u32 *c_rows, u32 *counts, u32 *columns,         \
-                            u32 rows) {                                                                              \
-        product_compact(tables, all, c_rows, counts, columns, rows);                                                 \
-    }                                                                                                                \
-    extern "C" __global__ void __launch_bounds__(256)                                                                \
-        product_sort_##S(const u32 *c_rows, const u32 *columns, u32 *sorted, u32 rows) {                             \
-        product_sort(c_rows, columns, sorted, rows);                                                                 \
-    }                                                                                                                \
     extern "C" __global__ void __launch_bounds__(256)                                                                \
         product_sums_##S(const u32 *a_rows, const u32 *a_columns, const T *a, const u32 *b_rows,                     \
                          const u32 *b_columns, const T *b, const u32 *c_rows, const u32 *c_columns, T *c,            \

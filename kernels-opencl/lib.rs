@@ -26,11 +26,11 @@ pub const STREAMING: [Source; 4] = sources!["shared/": grids, streaming, streami
 pub const FRAME: &str = include_str!("shared/frame.cl");
 
 /// The kernels of single operations and of whole programs in one work-group, in order.
-pub const OPERATIONS: [Source; 25] = sources![
+pub const OPERATIONS: [Source; 26] = sources![
     "shared/": scalar, cells, shape, grids;
     "": sum, sweep;
     "": spmv_csr, spmv_dia, spmv_sell, spmv_bcsr, spmv_hyb, spmv_packed, spmv_dense, spmv_pkt;
     "": spmv_stencil, spmv_interpolation;
     "": columns, spmm_csr, spmm_dia, spmm_sell, spmm_bcsr;
-    "": basis, tri_solve, product, program;
+    "": basis, tri_solve, product, independent, program;
 ];

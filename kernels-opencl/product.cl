@@ -4,10 +4,13 @@
 // Bytes moved per term: the entries of A once for each work-item of a team, those of B once, a slot of a hash table (4), the
 // columns of a row of C that a binary search meets, and the sum.
 // Launch shape: one work-item for each row (`product_bounds`), or a work-group of PRODUCT_TEAM (`product_insert`,
-// `product_compact`, `product_sort`, `product_sums`); `product_scan` is one work-group of PRODUCT_SCAN.
+// `product_compact`, `product_sort`, `product_sums`); a work-group of PRODUCT_GROUP for each PRODUCT_TILE elements
+// (`product_tiles`, `product_ends`), one (`product_scan`).
 // Assumes: arrays to be filled are zeros. The columns of a row of B differ, so that no two work-items add to a sum at a time.
 #define PRODUCT_TEAM 32
-#define PRODUCT_SCAN 256
+#define PRODUCT_GROUP 256
+#define PRODUCT_STRIP 8
+#define PRODUCT_TILE (PRODUCT_STRIP * PRODUCT_GROUP)
 
 #define BEGIN_ROW() \
     const uint i = (uint)get_group_id(0), lane = (uint)get_local_id(0); \
@@ -48,36 +51,97 @@ __kernel void KERNEL(product_bounds)(__global const uint *a_rows, __global const
     slots[i] = products < 0xffffffffu ? (uint)products : 0xffffffffu;
 }
 
-// ends[i + 1] <- the sum of counts[0], ..., counts[i]; totals <- the sum of all, and the largest.
-__kernel void KERNEL(product_scan)(__global const uint *counts, __global uint *ends, __global ulong *totals,
+// The sum of `own` over this work-item and those before it; all work-items of the group call it.
+static inline ulong sum_so_far(ulong own, __local ulong *sums) {
+    const uint item = (uint)get_local_id(0);
+    sums[item] = own;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint step = 1; step < PRODUCT_GROUP; step *= 2) {
+        const ulong before = item >= step ? sums[item - step] : 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        sums[item] += before;
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    return sums[item];
+}
+
+// The largest `own` of the group, in the first work-item; all work-items call it.
+static inline uint largest_of(uint own, __local uint *most) {
+    const uint item = (uint)get_local_id(0);
+    most[item] = own;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint part = PRODUCT_GROUP / 2; part > 0; part /= 2) {
+        if (item < part) {
+            most[item] = max(most[item], most[item + part]);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    return most[0];
+}
+
+// sums[t], largest[t] <- the sum and the largest of tile t of the counts.
+__kernel void KERNEL(product_tiles)(__global const uint *counts, __global ulong *sums, __global uint *largest,
     const uint n) {
-    __local ulong sums[PRODUCT_SCAN];
-    __local uint largest[PRODUCT_SCAN];
-    const uint item = (uint)get_local_id(0), strip = n / PRODUCT_SCAN + 1;
-    const uint from = min(item * strip, n), to = min(from + strip, n);
+    __local ulong local_sums[PRODUCT_GROUP];
+    __local uint local_most[PRODUCT_GROUP];
+    const uint item = (uint)get_local_id(0);
+    const ulong tile = get_group_id(0), first = tile * PRODUCT_TILE + item * PRODUCT_STRIP;
     ulong sum = 0;
     uint most = 0;
-    for (uint i = from; i < to; i++) {
+    for (ulong i = first; i < first + PRODUCT_STRIP && i < n; i++) {
         sum += counts[i];
         most = max(most, counts[i]);
     }
-    sums[item] = sum;
-    largest[item] = most;
-    barrier(CLK_LOCAL_MEM_FENCE);
+    sum = sum_so_far(sum, local_sums);
+    most = largest_of(most, local_most);
+    if (item == PRODUCT_GROUP - 1) {
+        sums[tile] = sum;
+    }
     if (item == 0) {
-        sum = 0;
-        for (uint t = 0; t < PRODUCT_SCAN; t++) {
-            const ulong own = sums[t];
-            sums[t] = sum;
-            sum += own;
-            most = max(most, largest[t]);
-        }
-        totals[0] = sum;
+        largest[tile] = most;
+    }
+}
+
+// sums[t] <- the sum of those before; totals <- the sum of all, and the largest.
+__kernel void KERNEL(product_scan)(__global ulong *sums, __global const uint *largest, __global ulong *totals,
+    const uint tiles) {
+    __local ulong local_sums[PRODUCT_GROUP];
+    __local uint local_most[PRODUCT_GROUP];
+    const uint item = (uint)get_local_id(0), strip = tiles / PRODUCT_GROUP + 1;
+    const uint from = min(item * strip, tiles), to = min(from + strip, tiles);
+    ulong own = 0;
+    uint most = 0;
+    for (uint t = from; t < to; t++) {
+        own += sums[t];
+        most = max(most, largest[t]);
+    }
+    const ulong up_to_here = sum_so_far(own, local_sums);
+    most = largest_of(most, local_most);
+    if (item == PRODUCT_GROUP - 1) {
+        totals[0] = up_to_here;
+    }
+    if (item == 0) {
         totals[1] = most;
     }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    sum = sums[item];
-    for (uint i = from; i < to; i++) {
+    ulong before = up_to_here - own;
+    for (uint t = from; t < to; t++) {
+        const ulong tile = sums[t];
+        sums[t] = before;
+        before += tile;
+    }
+}
+
+// ends[i + 1] <- the sum of counts[0], ..., counts[i]; starts has that before each tile.
+__kernel void KERNEL(product_ends)(__global const uint *counts, __global const ulong *starts, __global uint *ends,
+    const uint n) {
+    __local ulong local_sums[PRODUCT_GROUP];
+    const ulong tile = get_group_id(0), first = tile * PRODUCT_TILE + get_local_id(0) * PRODUCT_STRIP;
+    ulong own = 0;
+    for (ulong i = first; i < first + PRODUCT_STRIP && i < n; i++) {
+        own += counts[i];
+    }
+    ulong sum = starts[tile] + sum_so_far(own, local_sums) - own;
+    for (ulong i = first; i < first + PRODUCT_STRIP && i < n; i++) {
         sum += counts[i];
         ends[i + 1] = (uint)sum;
     }

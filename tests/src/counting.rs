@@ -1,7 +1,7 @@
 //! A backend that wraps another and counts calls: the figures that the design promises.
 use lacuna_engine::{
-    Backend, Basis, Cell, Cells, CompressedRows, Control, DeviceInfo, Format, History, Mark, Matrix, Op,
-    Result, Scalar, Vector,
+    Backend, Basis, Cell, Cells, CompressedRows, Control, DeviceInfo, Format, Graph, History, Mark, Matrix,
+    Op, Result, Scalar, Vector,
 };
 use std::sync::Arc;
 
@@ -65,8 +65,14 @@ impl<B: Backend> Backend for Counting<B> {
     fn sparse_product<T: Scalar>(&mut self, factors: &[&dyn Format<T>]) -> Result<Option<CompressedRows<T>>> {
         self.inner.sparse_product(factors)
     }
-    fn has_fast_sparse_products(&self) -> bool {
-        self.inner.has_fast_sparse_products()
+    fn has_fast_sparse_algebra(&self) -> bool {
+        self.inner.has_fast_sparse_algebra()
+    }
+    fn distance_two_set(&mut self, graph: Graph<'_>, priorities: &[u64]) -> Result<Option<Vec<u32>>> {
+        self.inner.distance_two_set(graph, priorities)
+    }
+    fn finish_sparse_algebra(&mut self) {
+        self.inner.finish_sparse_algebra();
     }
     fn mark(&self) -> Mark {
         self.inner.mark()

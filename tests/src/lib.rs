@@ -31,7 +31,7 @@ pub mod programs;
 pub mod random;
 pub mod right_hand_sides;
 pub mod solves;
-pub mod sparse_products;
+pub mod sparse_algebra;
 pub mod table;
 pub mod triangles;
 
@@ -63,7 +63,7 @@ macro_rules! conformance {
                         products: shapes lanes riding_passes own_format;
                         formats: shapes structures stencils grids long_rows few_heavy_rows large not_finite adjoints solves;
                         columns: shapes structures large programs refusals;
-                        sparse_products: shapes refusals set_ups large_levels;
+                        sparse_algebra: products sets refusals set_ups large_levels;
                         triangles: shapes chains wide_levels blocks programs refusals;
                         basis: dots axpys zero_coefficients modified_columns;
                         cells: arithmetic special_values tests rotations;

@@ -3,8 +3,8 @@ use crate::ir::control::{Control, Section};
 use crate::ir::operation::Op;
 use crate::ir::program::Program;
 use crate::{
-    Basis, Cell, Cells, CompressedRows, Cost, Error, Format, Matrix, Memory, Pass, Reason, Recorder, Result,
-    Scalar, Vector,
+    Basis, Cell, Cells, CompressedRows, Cost, Error, Format, Graph, Matrix, Memory, Pass, Reason, Recorder,
+    Result, Scalar, Vector,
 };
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -187,10 +187,27 @@ pub trait Backend: Sized + 'static {
         Ok(None)
     }
 
-    /// Whether large products are worth the way to [`Backend::sparse_product`] and back. Provided: no.
-    fn has_fast_sparse_products(&self) -> bool {
+    /// A maximal set of rows no two of which are within two steps of each other in a graph whose edges go both ways, in
+    /// increasing order: in rounds, rows whose priority is the largest within two steps join it, and rows within two steps of
+    /// one that joined leave. A row of priority 0 is not in it; the other priorities differ and are below [`u64::MAX`].
+    ///
+    /// `None` if the host has to do it, as for [`Backend::sparse_product`]. Provided: `None`.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless the graph has as many rows as there are priorities, [`Error::Structure`] if one of its rows
+    /// leaves its arrays; device failures.
+    fn distance_two_set(&mut self, graph: Graph<'_>, priorities: &[u64]) -> Result<Option<Vec<u32>>> {
+        let _ = (graph, priorities);
+        Ok(None)
+    }
+
+    /// Whether sparse algebra on large matrices is worth the way to the device and back. Provided: no.
+    fn has_fast_sparse_algebra(&self) -> bool {
         false
     }
+
+    /// Frees the memory that sparse algebra keeps from one call to the next. Provided: nothing.
+    fn finish_sparse_algebra(&mut self) {}
 
     // Programs.
     /// Runs one operation outside a program; [`Backend::execute`] and the primitives call it unless they are

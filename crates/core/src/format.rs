@@ -104,6 +104,15 @@ pub struct CompressedRows<T> {
     pub values: Vec<T>,
 }
 
+/// A graph of rows: each with its neighbours, among which it may be itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Graph<'a> {
+    /// Where the neighbours of each row begin, and those of the last end.
+    pub row_ptr: &'a [u32],
+    /// Numbers of rows.
+    pub neighbours: &'a [u32],
+}
+
 /// Fails unless two matrices differ in their values only: same format, shape, pattern and layout.
 ///
 /// # Errors

@@ -29,8 +29,8 @@ pub use expr::handle::{Basis, Cell, Cells, Matrix, Vector, next_serial};
 pub use expr::pass::{Confirm, Hessenberg, Pass, Rotate, Statement};
 pub use expr::scalar::{Kind, Scalar};
 pub use format::{
-    Argument, CompressedRows, Format, LONG_LANE, MAX_LANES, MOST_PIECES, PIECE, check_pattern, is_long,
-    piece_of, row_sum,
+    Argument, CompressedRows, Format, Graph, LONG_LANE, MAX_LANES, MOST_PIECES, PIECE, check_pattern,
+    is_long, piece_of, row_sum,
 };
 pub use instances::instance;
 pub use ir::control::{Control, History, Section};

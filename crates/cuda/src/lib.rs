@@ -4,6 +4,7 @@
 //! crate is built, and embedded; at run time only the driver is needed. If NVRTC, the compiler of the CUDA
 //! toolkit, is found at run time, a kernel is generated and compiled for each program that loops: see
 //! [`Compile`]. [`Cuda::new`] returns an error if there is no driver or device.
+mod algebra;
 mod carrier;
 mod compiler;
 mod device;
@@ -15,7 +16,6 @@ mod memory;
 mod options;
 mod plan;
 mod plan_cache;
-mod sparse_product;
 mod store;
 mod transfer;
 
@@ -23,21 +23,21 @@ pub use compiler::compiler_found;
 pub use device::devices;
 pub use options::{Compile, CudaOptions, Mode};
 
+use crate::algebra::{Algebra, Workspace};
 use crate::driver::Driver;
 use crate::execute::Runner;
 use crate::memory::Buffer;
 use crate::plan::{Owned, Planner, Prepared, single, sweep_up};
 use crate::plan_cache::{Entries, Kept};
-use crate::sparse_product::Multiplier;
 use crate::store::Store;
 use lacuna_engine::cells::{Instr, Machine, Unary};
 use lacuna_engine::{
-    Backend, Basis, Cell, Cells, CompressedRows, Control, Cost, DeviceInfo, Error, Finish, Format, History,
-    Mark, Matrix, Op, OpKind, Plan, Program, Result, Run, Scalar, StepByStep, Vector, encode, host_call,
-    step_by_step,
+    Backend, Basis, Cell, Cells, CompressedRows, Control, Cost, DeviceInfo, Error, Finish, Format, Graph,
+    History, Kind, Mark, Matrix, Op, OpKind, Plan, Program, Result, Run, Scalar, StepByStep, Vector, encode,
+    host_call, step_by_step,
 };
 use lacuna_gpu::PlanCache;
-use lacuna_gpu::sparse_product::sparse_product;
+use lacuna_gpu::algebra::{distance_two_set, sparse_product};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -47,6 +47,8 @@ pub struct Cuda {
     owned: Vec<Owned>,
     /// What plans share with later plans.
     plans: PlanCache<Entries, Kept>,
+    /// Of sparse algebra.
+    workspace: Workspace,
     history: Option<Buffer>,
     mode: Mode,
     compile: Compile,
@@ -70,7 +72,16 @@ impl Cuda {
         let (mode, compile) = (options.mode()?, options.compile()?);
         let driver = Driver::open(&options.device())?;
         let (store, owned, plans) = (Store::new(), Vec::new(), PlanCache::default());
-        Ok(Cuda { store, owned, plans, history: None, mode, compile, driver })
+        Ok(Cuda {
+            store,
+            owned,
+            plans,
+            workspace: Workspace::default(),
+            history: None,
+            mode,
+            compile,
+            driver,
+        })
     }
     /// Sets how programs planned from now on are executed.
     pub fn set_mode(&mut self, mode: Mode) {
@@ -168,10 +179,22 @@ impl Cuda {
     fn making_room<X>(&mut self, mut make: impl FnMut(&mut Self) -> Result<X>) -> Result<X> {
         self.driver.enter()?;
         match make(self) {
-            Err(Error::OutOfMemory { .. }) if self.plans.clear() => {
+            Err(Error::OutOfMemory { .. }) if self.workspace.clear(&self.driver) | self.plans.clear() => {
                 sweep_up(&mut self.owned, &mut self.store.pool);
                 make(self)
             }
+            made => made,
+        }
+    }
+
+    fn algebra(&mut self, kind: Kind) -> Algebra<'_> {
+        Algebra { driver: &mut self.driver, kind, workspace: self.workspace.clone() }
+    }
+
+    /// Sparse algebra, unless memory is too small for it.
+    fn unless_too_large<X>(&mut self, make: impl FnMut(&mut Self) -> Result<Option<X>>) -> Result<Option<X>> {
+        match self.making_room(make) {
+            Err(Error::OutOfMemory { .. }) => Ok(None),
             made => made,
         }
     }
@@ -183,7 +206,8 @@ impl Drop for Cuda {
         if self.driver.enter().is_ok() {
             // A failure was reported before; what is freed below then goes with the context.
             let _ = self.driver.wait("closing the device");
-            let Cuda { store, owned, history, driver, .. } = self;
+            let Cuda { store, owned, workspace, history, driver, .. } = self;
+            workspace.clear(driver);
             for buffer in owned.drain(..).flat_map(|o| o.buffers).chain(history.take()) {
                 store.pool.give(buffer);
             }
@@ -274,14 +298,18 @@ impl Backend for Cuda {
     }
 
     fn sparse_product<T: Scalar>(&mut self, factors: &[&dyn Format<T>]) -> Result<Option<CompressedRows<T>>> {
-        let multiplied = self.making_room(|this| {
-            let mut multiplier = Multiplier::new(&mut this.driver, T::KIND);
-            sparse_product::<T, _>(&mut multiplier, factors)
-        });
-        if let Err(Error::OutOfMemory { .. }) = multiplied { Ok(None) } else { multiplied }
+        self.unless_too_large(|this| sparse_product::<T, _>(&mut this.algebra(T::KIND), factors))
     }
-    fn has_fast_sparse_products(&self) -> bool {
+    fn distance_two_set(&mut self, graph: Graph<'_>, priorities: &[u64]) -> Result<Option<Vec<u32>>> {
+        self.unless_too_large(|this| distance_two_set(&mut this.algebra(Kind::F32), graph, priorities))
+    }
+    fn has_fast_sparse_algebra(&self) -> bool {
         true
+    }
+    fn finish_sparse_algebra(&mut self) {
+        if self.driver.enter().is_ok() {
+            self.workspace.clear(&self.driver);
+        }
     }
 
     fn step<T: Scalar>(&mut self, op: &Op<T>, control: &mut Control, history: &mut History) -> Result<()> {

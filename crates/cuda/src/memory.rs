@@ -68,6 +68,11 @@ impl Pool {
         self.free.entry(buffer.bytes).or_default().push(buffer.address);
     }
 
+    /// Whether there is no unused memory.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.free.is_empty()
+    }
+
     /// Returns all unused memory to the driver.
     pub(crate) fn clear(&mut self, driver: &Driver) {
         for address in std::mem::take(&mut self.free).into_values().flatten() {

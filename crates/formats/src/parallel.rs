@@ -84,14 +84,22 @@ pub fn map_with<I: Send, M, R: Send>(
     slots.into_iter().map(done).collect()
 }
 
-/// The results of two tasks, done at the same time, unless they are fewer than 20 000 units of work together.
-/// For a task that runs on one thread, beside one that runs on all.
-pub fn both<R: Send, S: Send>(
+/// The results of two tasks, done at the same time, unless they are fewer than 20 000 units of work together. For a task of the
+/// calling thread, beside one that runs on all.
+pub fn both<R, S: Send>(
     units: usize,
-    one: impl FnOnce() -> R + Send,
-    other: impl FnOnce() -> S + Send,
+    here: impl FnOnce() -> R,
+    elsewhere: impl FnOnce() -> S + Send,
 ) -> (R, S) {
-    if units < LARGE { (one(), other()) } else { rayon::join(one, other) }
+    if units < LARGE {
+        return (here(), elsewhere());
+    }
+    let mut result = None;
+    let own = rayon::in_place_scope(|scope| {
+        scope.spawn(|_| result = Some(elsewhere()));
+        here()
+    });
+    (own, result.unwrap_or_else(|| unreachable!("the scope ends after its tasks")))
 }
 
 /// `f(0), …, f(n − 1)`, computed in parts of at least `grain`.

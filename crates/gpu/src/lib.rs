@@ -3,6 +3,7 @@
 //!
 //! A backend asks for the [`Layout`] of a program, compiles [`Layout::text`] (CUDA through a prelude that
 //! defines the words of OpenCL C), allocates the buffers of the layout, and launches.
+pub mod algebra;
 pub mod background;
 mod cache;
 mod costs;
@@ -12,7 +13,6 @@ mod repacked;
 mod rows;
 mod slices;
 mod source;
-pub mod sparse_product;
 mod stages;
 mod write;
 

@@ -8,9 +8,9 @@ use crate::source::{self, Entry, FirstLaunches, Source};
 use crate::{Mode, OpenClOptions};
 use lacuna_engine::cells::Machine;
 use lacuna_engine::{
-    Backend, Basis, Cell, Cells, CompressedRows, Control, Cost, DeviceInfo, Error, Finish, Format, History,
-    Kind, Mark, Matrix, Op, OpKind, Plan, Result, Run, Scalar, StepByStep, Vector, host_call, next_serial,
-    step_by_step,
+    Backend, Basis, Cell, Cells, CompressedRows, Control, Cost, DeviceInfo, Error, Finish, Format, Graph,
+    History, Kind, Mark, Matrix, Op, OpKind, Plan, Result, Run, Scalar, StepByStep, Vector, host_call,
+    next_serial, step_by_step,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -280,10 +280,12 @@ impl Backend for OpenCl {
 
     fn sparse_product<T: Scalar>(&mut self, factors: &[&dyn Format<T>]) -> Result<Option<CompressedRows<T>>> {
         self.device.check_type::<T>()?;
-        let multiplied = self.making_room(|this| this.multiply_sparse(factors));
-        if let Err(Error::OutOfMemory { .. }) = multiplied { Ok(None) } else { multiplied }
+        self.unless_too_large(|this| this.multiply_sparse(factors))
     }
-    fn has_fast_sparse_products(&self) -> bool {
+    fn distance_two_set(&mut self, graph: Graph<'_>, priorities: &[u64]) -> Result<Option<Vec<u32>>> {
+        self.unless_too_large(|this| this.spread_set(graph, priorities))
+    }
+    fn has_fast_sparse_algebra(&self) -> bool {
         !self.segments_each
     }
 
@@ -346,6 +348,14 @@ impl OpenCl {
     fn making_room<X>(&mut self, mut make: impl FnMut(&mut Self) -> Result<X>) -> Result<X> {
         match make(self) {
             Err(Error::OutOfMemory { .. }) if self.plans.clear() => make(self),
+            made => made,
+        }
+    }
+
+    /// Sparse algebra, unless memory is too small for it.
+    fn unless_too_large<X>(&mut self, make: impl FnMut(&mut Self) -> Result<Option<X>>) -> Result<Option<X>> {
+        match self.making_room(make) {
+            Err(Error::OutOfMemory { .. }) => Ok(None),
             made => made,
         }
     }

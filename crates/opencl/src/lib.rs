@@ -3,6 +3,7 @@
 //! Solves run as launches of kernels that read tables (see [`lacuna_engine::encode`]); on CPUs also entirely
 //! in one work-group, on GPUs also entirely in a kernel generated for the program; see [`Mode`]. Compiled
 //! programs are cached on disk. The host waits only for the read that follows the work.
+mod algebra;
 mod backend;
 mod device;
 mod driver;
@@ -14,7 +15,6 @@ mod one_group;
 mod options;
 mod plan;
 mod source;
-mod sparse_product;
 mod status;
 
 pub use backend::OpenCl;

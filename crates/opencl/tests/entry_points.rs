@@ -64,12 +64,17 @@ fn kernels_take_what_the_host_sets() {
             "basis_axpy",
             "basis_dot",
             "fold",
+            "independent_check",
+            "independent_decide",
+            "independent_spread",
             "product_bounds",
             "product_compact",
+            "product_ends",
             "product_insert",
             "product_scan",
             "product_sort",
             "product_sums",
+            "product_tiles",
             "program",
             "spmm_bcsr",
             "spmm_csr",
@@ -97,7 +102,8 @@ fn kernels_take_what_the_host_sets() {
         assert_eq!(arguments[..7], COMMON, "{name}");
         arguments[7..].to_vec()
     };
-    let is_of_a_pass = |name: &&&str| !["advance", "program"].contains(name) && !name.starts_with("product_");
+    let is_algebra = |name: &str| ["product_", "independent_"].iter().any(|family| name.starts_with(family));
+    let is_of_a_pass = |name: &&&str| !["advance", "program"].contains(name) && !is_algebra(name);
     for name in names.iter().filter(is_of_a_pass) {
         let expected = [
             "__global number *partials",
@@ -201,6 +207,8 @@ fn kernels_for_cuda_have_the_same_entry_points() {
     // `sweep` itself sums many segments.
     let here_alone = ["advance", "fold", "program", "spmv_pieces"];
     let shared = all().into_keys().filter(|name| !here_alone.contains(&name.as_str()));
-    let missing: Vec<_> = shared.filter(|name| !sources.contains(&format!(" {name}_##S("))).collect();
+    // One for each number type, or one for all where it knows no numbers.
+    let has = |name: &str| ["_##S(", "("].iter().any(|end| sources.contains(&format!(" {name}{end}")));
+    let missing: Vec<_> = shared.filter(|name| !has(name)).collect();
     assert!(missing.is_empty(), "not in kernels-cuda by the same name: {}", missing.join(", "));
 }

@@ -1,5 +1,6 @@
 //! Preconditioners: set up on the host from a matrix, placed on a device, applied as operators.
 mod adjoint;
+mod algebra;
 mod amg;
 mod block_ilu;
 mod block_jacobi;
@@ -17,13 +18,13 @@ mod multigrid;
 mod neumann;
 mod placed;
 mod polynomial;
-mod products;
 mod relaxation;
 mod sor;
 mod spai;
 mod ssor;
 mod triangles;
 
+pub use algebra::{OnHost, SparseAlgebra};
 pub use amg::{Aggregation, Amg, AmgOptions};
 pub use block_ilu::BlockIlu;
 pub use block_jacobi::{BlockJacobi, Blocks};
@@ -40,7 +41,6 @@ pub use multigrid::{Multigrid, MultigridOptions, Smoothing};
 pub use neumann::Neumann;
 pub use placed::{Handles, Parts, Placed, Preconditioner};
 pub use polynomial::Polynomial;
-pub use products::{OnHost, SparseProducts};
 pub use sor::Sor;
 pub use spai::Spai;
 pub use ssor::Ssor;

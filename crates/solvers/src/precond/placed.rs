@@ -1,6 +1,6 @@
 //! The interface of a preconditioner: parts made on the host, handles on a device, operations recorded with
 //! these.
-use super::products::{OnDevice, SparseProducts};
+use super::algebra::{OnDevice, SparseAlgebra};
 use lacuna_engine::{Backend, Cell, Error, Format, LinOp, Matrix, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
@@ -49,13 +49,13 @@ pub trait Preconditioner<T: Scalar>: Send {
     /// # Errors
     /// If the preconditioner rejects the matrix; the error names the place.
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>>;
-    /// [`Preconditioner::set_up`] with sparse products on the device that the parts are for, where it is faster than the
+    /// [`Preconditioner::set_up`] with sparse algebra on the device that the parts are for, where it is faster than the
     /// host: the parts are the same. Provided: without.
     ///
     /// # Errors
     /// As [`Preconditioner::set_up`]; device failures.
-    fn set_up_with(&mut self, a: &Csr<T>, products: &mut dyn SparseProducts<T>) -> Result<Parts<T>> {
-        let _ = products;
+    fn set_up_with(&mut self, a: &Csr<T>, algebra: &mut dyn SparseAlgebra<T>) -> Result<Parts<T>> {
+        let _ = algebra;
         self.set_up(a)
     }
     /// Seconds that [`Preconditioner::set_up`] is expected to take, if that can be counted at a small part of
@@ -75,12 +75,12 @@ pub trait Preconditioner<T: Scalar>: Send {
     fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         self.set_up(a)
     }
-    /// [`Preconditioner::update`] with sparse products as in [`Preconditioner::set_up_with`]. Provided: without.
+    /// [`Preconditioner::update`] with sparse algebra as in [`Preconditioner::set_up_with`]. Provided: without.
     ///
     /// # Errors
     /// As [`Preconditioner::update`]; device failures.
-    fn update_with(&mut self, a: &Csr<T>, products: &mut dyn SparseProducts<T>) -> Result<Parts<T>> {
-        let _ = products;
+    fn update_with(&mut self, a: &Csr<T>, algebra: &mut dyn SparseAlgebra<T>) -> Result<Parts<T>> {
+        let _ = algebra;
         self.update(a)
     }
     /// Records `z ← M r`, then `then`. `r` and `z` have as many elements as the matrix has columns, and

@@ -1,6 +1,6 @@
 //! A polynomial on top of any preconditioner.
 use crate::named::Settings;
-use crate::{Handles, OnHost, Parts, Preconditioner, SparseProducts};
+use crate::{Handles, OnHost, Parts, Preconditioner, SparseAlgebra};
 use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
@@ -57,15 +57,15 @@ impl<T: Scalar> Preconditioner<T> for Polynomial<T> {
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         self.set_up_with(a, &mut OnHost)
     }
-    fn set_up_with(&mut self, a: &Csr<T>, products: &mut dyn SparseProducts<T>) -> Result<Parts<T>> {
-        let parts = self.inner.set_up_with(a, products)?;
+    fn set_up_with(&mut self, a: &Csr<T>, algebra: &mut dyn SparseAlgebra<T>) -> Result<Parts<T>> {
+        let parts = self.inner.set_up_with(a, algebra)?;
         Ok(self.room(parts, a.rows()))
     }
     fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         self.update_with(a, &mut OnHost)
     }
-    fn update_with(&mut self, a: &Csr<T>, products: &mut dyn SparseProducts<T>) -> Result<Parts<T>> {
-        let parts = self.inner.update_with(a, products)?;
+    fn update_with(&mut self, a: &Csr<T>, algebra: &mut dyn SparseAlgebra<T>) -> Result<Parts<T>> {
+        let parts = self.inner.update_with(a, algebra)?;
         Ok(self.room(parts, a.rows()))
     }
     fn is_narrow(&self) -> bool {

@@ -1,8 +1,9 @@
 //! Aggregates of rows, which become the rows of the next level.
-use super::mis::distance_two_set;
+use super::mis::{distance_two_set, priorities};
 use super::rows::{Rows, coupling};
 use super::strength::Graph;
-use lacuna_engine::Scalar;
+use crate::precond::SparseAlgebra;
+use lacuna_engine::{Result, Scalar};
 use lacuna_formats::{Csr, parallel};
 
 /// In no aggregate.
@@ -30,10 +31,19 @@ pub(super) struct Aggregates {
 
 impl Aggregates {
     /// Aggregates by strong couplings. Rows without any are in none.
-    pub(super) fn new<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>, by: Aggregation) -> Self {
+    ///
+    /// # Errors
+    /// Device failures.
+    pub(super) fn new<T: Scalar>(
+        a: &Csr<T>,
+        rows: &Rows<T>,
+        graph: &Graph<'_>,
+        by: Aggregation,
+        algebra: &mut dyn SparseAlgebra<T>,
+    ) -> Result<Self> {
         match by {
-            Aggregation::Mis2 => around_roots(a, rows, graph),
-            Aggregation::Greedy => greedy(a, rows, graph),
+            Aggregation::Mis2 => around_roots(a, rows, graph, algebra),
+            Aggregation::Greedy => Ok(greedy(a, rows, graph)),
         }
     }
 
@@ -70,8 +80,17 @@ fn strongest<T: Scalar>(
 }
 
 /// A root takes its neighbours, and what is left joins the aggregate it is coupled with most strongly.
-fn around_roots<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>) -> Aggregates {
-    let roots = distance_two_set(graph);
+fn around_roots<T: Scalar>(
+    a: &Csr<T>,
+    rows: &Rows<T>,
+    graph: &Graph<'_>,
+    algebra: &mut dyn SparseAlgebra<T>,
+) -> Result<Aggregates> {
+    let priorities = priorities(graph);
+    let roots = match algebra.distance_two_set(graph.arrays(), &priorities)? {
+        Some(roots) => roots,
+        None => distance_two_set(graph, &priorities),
+    };
     let mut label = vec![NONE; graph.len()];
     roots.iter().zip(0..).for_each(|(&root, k)| label[root as usize] = k);
     let near = parallel::collect(graph.len(), GRAIN, |i| match label[i] {
@@ -81,7 +100,7 @@ fn around_roots<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>) -> Agg
     let mut all = Aggregates { of: near, count: roots.len() };
     join_the_rest(a, rows, graph, &mut all);
     merge_small(a, rows, graph, &mut all);
-    all
+    Ok(all)
 }
 
 /// Rows that are in no aggregate join that of their strongest neighbour, by rounds that read the labels of the round before.

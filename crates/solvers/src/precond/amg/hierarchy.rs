@@ -8,7 +8,7 @@ use super::regular::regular;
 use super::rows::Rows;
 use super::strength::{Filter, Graph, strong, threshold};
 use super::{Amg, AmgOptions, OPERATION};
-use crate::precond::SparseProducts;
+use crate::precond::SparseAlgebra;
 use crate::precond::multigrid::{Smoother, Smoothing, inverse};
 use lacuna_engine::{Result, Scalar};
 use lacuna_formats::algebra::{GalerkinPlan, TransposePlan, galerkin_by_cells};
@@ -212,7 +212,7 @@ impl<T: Scalar> Hierarchy<T> {
         amg: &AmgOptions,
         a: &Csr<T>,
         mut near_null: NearNull<T>,
-        products: &mut dyn SparseProducts<T>,
+        algebra: &mut dyn SparseAlgebra<T>,
     ) -> Result<Self> {
         let mut made = Hierarchy {
             levels: Vec::new(),
@@ -234,7 +234,7 @@ impl<T: Scalar> Hierarchy<T> {
             let rows = made.times.add("strength", || Rows::of(current, known));
             rows.check_diagonal(OPERATION, level)?;
             made.hermitian = rows.hermitian;
-            let Some((level, null)) = made.coarsen(amg, current, &rows, &near_null, products)? else {
+            let Some((level, null)) = made.coarsen(amg, current, &rows, &near_null, algebra)? else {
                 break made.finish(amg, current, Some(rows))?;
             };
             entries += level.coarse.nnz();
@@ -262,7 +262,7 @@ impl<T: Scalar> Hierarchy<T> {
         a: &Csr<T>,
         rows: &Rows<T>,
         near_null: &NearNull<T>,
-        products: &mut dyn SparseProducts<T>,
+        algebra: &mut dyn SparseAlgebra<T>,
     ) -> Result<Option<(Level<T>, NearNull<T>)>> {
         let depth = self.levels.len();
         // Nodes are aggregated where there are several unknowns a node.
@@ -281,8 +281,9 @@ impl<T: Scalar> Hierarchy<T> {
         // Aggregates mostly keep one thread busy.
         let (aggregates, rho) = self.times.add("aggregates and radius", || {
             let rho = || known_radius(&matrix, known);
-            parallel::both(a.nnz(), || Aggregates::new(units, of_units, &graph, by), rho)
+            parallel::both(a.nnz(), || Aggregates::new(units, of_units, &graph, by, algebra), rho)
         });
+        let aggregates = aggregates?;
         let kept = aggregates.count * near_null.blocks()[1];
         if aggregates.count == 0 {
             self.notes.push(format!("level {depth} has no strong couplings: not coarsened"));
@@ -301,7 +302,7 @@ impl<T: Scalar> Hierarchy<T> {
         })?;
         let blocks = near_null.blocks();
         let (coarse, floating) = self.times.add("product", || {
-            let coarse = match products.product(&[&r, a, &p])? {
+            let coarse = match algebra.product(&[&r, a, &p])? {
                 Some(coarse) => coarse,
                 None => galerkin_by_cells(&r, a, &p, blocks)?,
             };
@@ -357,7 +358,7 @@ impl<T: Scalar> Hierarchy<T> {
         amg: &AmgOptions,
         a: &Csr<T>,
         mut near_null: NearNull<T>,
-        products: &mut dyn SparseProducts<T>,
+        algebra: &mut dyn SparseAlgebra<T>,
     ) -> Result<()> {
         self.times = Times::default();
         let mut last = None::<Arc<Csr<T>>>;
@@ -378,7 +379,7 @@ impl<T: Scalar> Hierarchy<T> {
             let p = made.p;
             let r = times.add("transpose", || plan.transpose.adjoint(&p))?;
             let coarse =
-                times.add("product", || match (products.product(&[&r, current, &p])?, &plan.galerkin) {
+                times.add("product", || match (algebra.product(&[&r, current, &p])?, &plan.galerkin) {
                     (Some(coarse), _) => Ok(coarse),
                     // The device may hold what is there.
                     (None, Some(galerkin)) => {

@@ -15,17 +15,20 @@ const UNDECIDED: u64 = 1 << 62;
 /// Rows that a thread takes at a time.
 const GRAIN: usize = 1 << 13;
 
-/// A priority that belongs to the row alone, different for all rows.
+/// Priorities that belong to the rows alone, different for all; rows without neighbours have none.
+pub(super) fn priorities(graph: &Graph<'_>) -> Vec<u64> {
+    parallel::collect(graph.len(), GRAIN, |i| if graph.is_isolated(i) { OUT } else { priority(i) })
+}
+
 fn priority(i: usize) -> u64 {
     UNDECIDED | (mixed(i as u64) >> 34) << 32 | i as u64
 }
 
-/// The rows of the set, increasing; rows without neighbours are left out. A maximum has no order, so that the set depends
-/// on nothing but the graph.
-pub(super) fn distance_two_set(graph: &Graph<'_>) -> Vec<u32> {
+/// The rows of the set, increasing: what [`lacuna_engine::Backend::distance_two_set`] says. A maximum has no order, so that the
+/// set depends on nothing but the graph and the priorities.
+pub(super) fn distance_two_set(graph: &Graph<'_>, priorities: &[u64]) -> Vec<u32> {
     let n = graph.len();
-    let start = |i: usize| AtomicU64::new(if graph.is_isolated(i) { OUT } else { priority(i) });
-    let key = parallel::collect(n, GRAIN, start);
+    let key = parallel::collect(n, GRAIN, |i| AtomicU64::new(priorities[i]));
     let nearby = parallel::collect(n, GRAIN, |_| AtomicU64::new(OUT));
     let most = |of: &[AtomicU64], i: usize| {
         let own = of[i].load(Relaxed);
@@ -73,7 +76,7 @@ fn kept(rows: &[u32], f: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{distance_two_set, priority};
+    use super::{distance_two_set, priorities, priority};
     use crate::precond::amg::rows::Rows;
     use crate::precond::amg::strength::strong;
     use lacuna_formats::Spec;
@@ -106,7 +109,8 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let rows = Rows::of(&a, None);
             assert!(rows.hermitian);
-            assert_eq!(pool.install(|| distance_two_set(&strong(&a, &rows, 0.08).unwrap().1)), want);
+            let graph = strong(&a, &rows, 0.08).unwrap().1;
+            assert_eq!(pool.install(|| distance_two_set(&graph, &priorities(&graph))), want);
         }
     }
 }

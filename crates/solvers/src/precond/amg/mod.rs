@@ -20,7 +20,7 @@ pub(super) use spectrum::{Spectrum, spectrum};
 use super::adjoint;
 use super::multigrid::VCycle;
 use crate::named::Settings;
-use crate::{Handles, OnHost, Parts, PrecondInfo, Preconditioner, SparseProducts};
+use crate::{Handles, OnHost, Parts, PrecondInfo, Preconditioner, SparseAlgebra};
 use hierarchy::{Coarsest, Hierarchy, NearNull};
 use lacuna_engine::{Complex64, Error, Format, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{BLOCK_SIZES, Csr, FORMATS, Packed, Structure, convert};
@@ -43,8 +43,8 @@ const MOST_UNKNOWNS: usize = 8;
 /// * Cost of an application: on every level two products with `A` (four with `smoother=chebyshev`) for each sweep, and one each
 ///   with `R` and `P`. The matrices of all levels have 1.4 to 1.7 times the entries of the finest on grids. Storage: these, and
 ///   three vectors on the finest level, five on each other, two on one that is inverted.
-/// * Set-up: on all threads but for greedy aggregates, with the same bits on any number of them. The coarse matrices of large
-///   levels are computed by the device where that is faster ([`lacuna_engine::Backend::has_fast_sparse_products`]). New values on
+/// * Set-up: on all threads but for greedy aggregates, with the same bits on any number of them. The coarse matrices and the
+///   independent sets of large levels are found by the device where that is faster ([`lacuna_engine::Backend::has_fast_sparse_algebra`]). New values on
 ///   the same pattern keep the aggregates and, on the host, the patterns of all products.
 /// * Reference: Vaněk, Mandel and Brezina 1996, doi:10.1007/BF02238511; aggregates by Bell, Dalton and Olson 2012,
 ///   doi:10.1137/110838844; SPAI(0) by Bröker and Grote 2002, doi:10.1016/S0168-9274(01)00110-6.
@@ -242,9 +242,9 @@ impl<T: Scalar> Preconditioner<T> for Amg {
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         self.set_up_with(a, &mut OnHost)
     }
-    fn set_up_with(&mut self, a: &Csr<T>, products: &mut dyn SparseProducts<T>) -> Result<Parts<T>> {
+    fn set_up_with(&mut self, a: &Csr<T>, algebra: &mut dyn SparseAlgebra<T>) -> Result<Parts<T>> {
         self.options.check()?;
-        let mut made = Hierarchy::new(&self.options, a, self.near_null_for(a)?, products)?;
+        let mut made = Hierarchy::new(&self.options, a, self.near_null_for(a)?, algebra)?;
         let (cycle, parts) = self.parts(a, &mut made)?;
         self.hermitian = self.is_hermitian_over(&made);
         self.check_recorded(true)?;
@@ -255,12 +255,12 @@ impl<T: Scalar> Preconditioner<T> for Amg {
     fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         self.update_with(a, &mut OnHost)
     }
-    fn update_with(&mut self, a: &Csr<T>, products: &mut dyn SparseProducts<T>) -> Result<Parts<T>> {
+    fn update_with(&mut self, a: &Csr<T>, algebra: &mut dyn SparseAlgebra<T>) -> Result<Parts<T>> {
         let near_null = self.near_null_for(a)?;
         let kept = self.hierarchy.take().and_then(|any| any.downcast::<Hierarchy<T>>().ok());
-        let Some(mut made) = kept else { return self.set_up_with(a, products) };
+        let Some(mut made) = kept else { return self.set_up_with(a, algebra) };
         let updated =
-            made.update(&self.options, a, near_null, products).and_then(|()| self.parts(a, &mut made));
+            made.update(&self.options, a, near_null, algebra).and_then(|()| self.parts(a, &mut made));
         let hermitian = self.is_hermitian_over(&made);
         // The patterns hold for the next values, whatever became of these.
         self.hierarchy = Some(made);

@@ -24,6 +24,10 @@ impl Graph<'_> {
     pub(super) fn of(&self, i: usize) -> &[u32] {
         &self.neighbours[self.ptr[i] as usize..self.ptr[i + 1] as usize]
     }
+    /// The graph as a backend takes it.
+    pub(super) fn arrays(&self) -> lacuna_engine::Graph<'_> {
+        lacuna_engine::Graph { row_ptr: &self.ptr, neighbours: &self.neighbours }
+    }
     /// Whether a row has no neighbour but itself.
     pub(super) fn is_isolated(&self, i: usize) -> bool {
         self.of(i).iter().all(|&j| j as usize == i)

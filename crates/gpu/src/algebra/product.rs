@@ -1,13 +1,13 @@
-//! Products of matrices in compressed rows: the kernels that compute one, in order, for any driver.
+//! Products of matrices in compressed rows.
 //!
 //! Row by row (Gustavson 1978, doi:10.1145/355791.355796), each by a team of threads: the columns of a row are found in a
 //! hash table of its own, then sorted, then the sums are taken, one entry of the left factor after the other.
-use bytemuck::Pod;
+use super::{AlgebraDevice, GROUP, Kernel, KernelArgument, TEAM, Threads};
 use lacuna_engine::{Argument, CompressedRows, Error, Format, Result, Scalar, pages};
 
 const OPERATION: &str = "sparse product on a device";
-/// Threads of a row; the kernels have the same number.
-pub const TEAM: usize = 32;
+/// Elements of a group that scans; the kernels have the same number.
+const TILE: usize = 8 * GROUP;
 /// Maximum number of rows, entries and slots: 32-bit indices go beyond the last by a team at the most.
 const MOST: u64 = u32::MAX as u64 - 256;
 /// Maximum number of entries in a row of a left factor, of slots for a row, and of entries in a row of the product. A
@@ -16,66 +16,20 @@ const LONGEST_LEFT: u32 = 1 << 13;
 const MOST_SLOTS: u64 = 1 << 18;
 const LONGEST: u64 = 1 << 12;
 
-/// The kernels, by the stems of their names.
-pub const KERNELS: [&str; 6] =
-    ["product_bounds", "product_scan", "product_insert", "product_compact", "product_sort", "product_sums"];
-
-/// An argument of a kernel.
-pub enum KernelArgument<'a, A> {
-    /// An array.
-    Array(&'a A),
-    /// A number.
-    Word(u32),
+const fn kernel(stem: &'static str) -> Kernel {
+    Kernel { stem, is_typed: false }
 }
+const BOUNDS: Kernel = kernel("product_bounds");
+const TILES: Kernel = kernel("product_tiles");
+const SCAN: Kernel = kernel("product_scan");
+const ENDS: Kernel = kernel("product_ends");
+const INSERT: Kernel = kernel("product_insert");
+const COMPACT: Kernel = kernel("product_compact");
+const SORT: Kernel = kernel("product_sort");
+const SUMS: Kernel = Kernel { stem: "product_sums", is_typed: true };
 
-impl<A> Clone for KernelArgument<'_, A> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<A> Copy for KernelArgument<'_, A> {}
-
-/// The threads of a kernel.
-#[derive(Clone, Copy)]
-pub enum Threads {
-    /// At least so many, in groups of any size.
-    Each(usize),
-    /// So many teams of [`TEAM`], each a group, or a part of one that runs in step.
-    Teams(usize),
-    /// One group, as large as the kernel says.
-    One,
-}
-
-/// A device, as far as products need it. All methods fail with [`Error::OutOfMemory`] where memory is too small.
-pub trait ProductDevice {
-    /// An array on the device, freed on drop after the kernels that use it.
-    type Array;
-    /// An array of zeros.
-    ///
-    /// # Errors
-    /// Device failures.
-    fn zeros(&mut self, bytes: usize) -> Result<Self::Array>;
-    /// An array with these elements.
-    ///
-    /// # Errors
-    /// Device failures.
-    fn array<E: Pod>(&mut self, elements: &[E]) -> Result<Self::Array>;
-    /// Waits for the kernels and reads the first elements of an array.
-    ///
-    /// # Errors
-    /// Device failures.
-    fn read<E: Pod>(&mut self, from: &Self::Array, to: &mut [E]) -> Result<()>;
-    /// Queues a kernel.
-    ///
-    /// # Errors
-    /// Device failures.
-    fn launch(
-        &mut self,
-        kernel: &'static str,
-        over: Threads,
-        arguments: &[KernelArgument<'_, Self::Array>],
-    ) -> Result<()>;
-}
+/// The kernels.
+pub const PRODUCT_KERNELS: [Kernel; 8] = [BOUNDS, TILES, SCAN, ENDS, INSERT, COMPACT, SORT, SUMS];
 
 /// A matrix on the device.
 struct Sparse<A> {
@@ -90,7 +44,7 @@ struct Sparse<A> {
 ///
 /// # Errors
 /// As there, and [`Error::OutOfMemory`].
-pub fn sparse_product<T: Scalar, D: ProductDevice>(
+pub fn sparse_product<T: Scalar, D: AlgebraDevice>(
     dev: &mut D,
     factors: &[&dyn Format<T>],
 ) -> Result<Option<CompressedRows<T>>> {
@@ -155,7 +109,7 @@ fn suits_left<T: Scalar>(a: &dyn Format<T>) -> bool {
     small && compressed(a).is_ok_and(|(row_ptr, ..)| short(row_ptr))
 }
 
-fn uploaded<T: Scalar, D: ProductDevice>(dev: &mut D, a: &dyn Format<T>) -> Result<Sparse<D::Array>> {
+fn uploaded<T: Scalar, D: AlgebraDevice>(dev: &mut D, a: &dyn Format<T>) -> Result<Sparse<D::Array>> {
     let (row_ptr, columns, values) = compressed(a)?;
     Ok(Sparse {
         shape: a.shape(),
@@ -167,7 +121,7 @@ fn uploaded<T: Scalar, D: ProductDevice>(dev: &mut D, a: &dyn Format<T>) -> Resu
 }
 
 /// `A B`, unless it is too large; sets `not_finite` if a sum is not finite.
-fn multiplied<T: Scalar, D: ProductDevice>(
+fn multiplied<T: Scalar, D: AlgebraDevice>(
     dev: &mut D,
     a: &Sparse<D::Array>,
     b: &Sparse<D::Array>,
@@ -179,29 +133,20 @@ fn multiplied<T: Scalar, D: ProductDevice>(
     let by_rows = Threads::Teams(rows);
     let [a_rows, a_columns] = [Array(&a.row_ptr), Array(&a.columns)];
     let [b_rows, b_columns] = [Array(&b.row_ptr), Array(&b.columns)];
-    // Sum and maximum of what was scanned.
-    let totals = dev.zeros(16)?;
-    let mut read = [0u64; 2];
 
     // As many slots for a row as there are products of entries, and half as many again.
     let slots = dev.zeros(4 * rows)?;
-    dev.launch("product_bounds", Threads::Each(rows), &[a_rows, a_columns, b_rows, Array(&slots), count])?;
-    let tables = dev.zeros(4 * (rows + 1))?;
-    dev.launch("product_scan", Threads::One, &[Array(&slots), Array(&tables), Array(&totals), count])?;
+    dev.launch(BOUNDS, Threads::Each(rows), &[a_rows, a_columns, b_rows, Array(&slots), count])?;
+    let Scanned { ends: tables, total: all_slots, most: most_slots } = scanned(dev, &slots, rows)?;
     drop(slots);
-    dev.read(&totals, &mut read)?;
-    let [all_slots, most_slots] = read;
     if all_slots > MOST || most_slots > MOST_SLOTS {
         return Ok(None);
     }
     let table = dev.zeros(4 * all_slots as usize)?;
     let counts = dev.zeros(4 * rows)?;
     let insert = [a_rows, a_columns, b_rows, b_columns, Array(&tables), Array(&table), Array(&counts), count];
-    dev.launch("product_insert", by_rows, &insert)?;
-    let row_ptr = dev.zeros(4 * (rows + 1))?;
-    dev.launch("product_scan", Threads::One, &[Array(&counts), Array(&row_ptr), Array(&totals), count])?;
-    dev.read(&totals, &mut read)?;
-    let [entries, longest] = read;
+    dev.launch(INSERT, by_rows, &insert)?;
+    let Scanned { ends: row_ptr, total: entries, most: longest } = scanned(dev, &counts, rows)?;
     if entries > MOST || longest > LONGEST {
         return Ok(None);
     }
@@ -209,10 +154,10 @@ fn multiplied<T: Scalar, D: ProductDevice>(
 
     let unsorted = dev.zeros(4 * entries)?;
     let compact = [Array(&tables), Array(&table), Array(&row_ptr), Array(&counts), Array(&unsorted), count];
-    dev.launch("product_compact", by_rows, &compact)?;
+    dev.launch(COMPACT, by_rows, &compact)?;
     drop((tables, table, counts));
     let columns = dev.zeros(4 * entries)?;
-    dev.launch("product_sort", by_rows, &[Array(&row_ptr), Array(&unsorted), Array(&columns), count])?;
+    dev.launch(SORT, by_rows, &[Array(&row_ptr), Array(&unsorted), Array(&columns), count])?;
     drop(unsorted);
     let values = dev.zeros(size_of::<T>() * entries)?;
     let sums = [
@@ -228,6 +173,31 @@ fn multiplied<T: Scalar, D: ProductDevice>(
         Array(not_finite),
         count,
     ];
-    dev.launch("product_sums", by_rows, &sums)?;
+    dev.launch(SUMS, by_rows, &sums)?;
     Ok(Some(Sparse { shape: (rows, cols), entries, row_ptr, columns, values }))
+}
+
+/// Where runs of elements end that follow one another, from 0, with the number of all and the longest run.
+struct Scanned<A> {
+    ends: A,
+    total: u64,
+    most: u64,
+}
+
+/// The ends of `n` runs by their lengths.
+fn scanned<D: AlgebraDevice>(dev: &mut D, lengths: &D::Array, n: usize) -> Result<Scanned<D::Array>> {
+    use KernelArgument::{Array, Word};
+    let tiles = n.div_ceil(TILE);
+    let [count, tile_count] = [Word(n as u32), Word(tiles as u32)];
+    let ends = dev.zeros(4 * (n + 1))?;
+    // The sum of each tile, then where it begins; the longest run of each.
+    let (starts, longest) = (dev.zeros(8 * tiles)?, dev.zeros(4 * tiles)?);
+    let totals = dev.zeros(16)?;
+    let mut read = [0u64; 2];
+    dev.launch(TILES, Threads::Groups(tiles), &[Array(lengths), Array(&starts), Array(&longest), count])?;
+    let scan = [Array(&starts), Array(&longest), Array(&totals), tile_count];
+    dev.launch(SCAN, Threads::Groups(1), &scan)?;
+    dev.launch(ENDS, Threads::Groups(tiles), &[Array(lengths), Array(&starts), Array(&ends), count])?;
+    dev.read(&totals, &mut read)?;
+    Ok(Scanned { ends, total: read[0], most: read[1] })
 }

@@ -1,13 +1,13 @@
-//! Products of sparse matrices on a device: the bits of those that the host computes.
+//! Sparse algebra on a device: products have the bits of those that the host computes, sets are the same.
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
 use crate::solves::{Case, solve};
-use lacuna_engine::{Backend, Error, Format, Result, Scalar};
+use lacuna_engine::{Backend, Error, Format, Graph, Result, Scalar};
 use lacuna_formats::algebra::{galerkin, galerkin_by_cells, product};
 use lacuna_formats::{Csr, Triplets};
-use lacuna_solvers::{Amg, OnHost, Preconditioner, SparseProducts, preconditioner};
+use lacuna_solvers::{Amg, OnHost, Preconditioner, SparseAlgebra, preconditioner};
 
-/// Backends whose products the host computes.
+/// Backends without kernels for it.
 const WITHOUT: [&str; 2] = ["cpu", "reference"];
 
 /// The product on a device, if it has kernels for it.
@@ -17,10 +17,10 @@ fn on_device<T: Scalar, B: Backend>(dev: &mut B, factors: &[&Csr<T>]) -> Result<
     Csr::new(made.shape.0, made.shape.1, made.row_ptr, made.col_idx, made.values).map(Some)
 }
 
-/// Whether a backend has no kernels for products, as it is known not to.
+/// Whether a backend has no kernels for sparse algebra, as it is known not to.
 fn has_none<B: Backend>(dev: &B) -> bool {
     let none = WITHOUT.contains(&dev.device().backend);
-    assert!(!(none && dev.has_fast_sparse_products()));
+    assert!(!(none && dev.has_fast_sparse_algebra()));
     none
 }
 
@@ -36,8 +36,8 @@ fn assert_same<T: Scalar>(got: Option<Csr<T>>, want: &Csr<T>, what: &str) {
     assert_eq!(bits(&got), bits(want), "{what}: values");
 }
 
-/// Matrices of every shape, two and three factors.
-pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
+/// Products of matrices of every shape, of two and three factors.
+pub fn products<T: Scalar, B: Backend>(make: fn() -> B) {
     let dev = &mut make();
     if has_none(dev) {
         return;
@@ -75,6 +75,81 @@ pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
     assert_same(on_device(dev, &[&a, &b]).unwrap(), &product(&a, &b).unwrap(), "cancelled");
 }
 
+/// The rounds that [`Backend::distance_two_set`] is specified by, read literally.
+fn set_by_rounds(graph: Graph<'_>, priorities: &[u64]) -> Vec<u32> {
+    let (inside, outside) = (u64::MAX, 0);
+    let row = |i: usize| &graph.neighbours[graph.row_ptr[i] as usize..graph.row_ptr[i + 1] as usize];
+    let largest = |of: &[u64]| -> Vec<u64> {
+        let near = |i: usize| row(i).iter().fold(of[i], |most, &j| most.max(of[j as usize]));
+        (0..of.len()).map(near).collect()
+    };
+    let mut keys = priorities.to_vec();
+    while keys.iter().any(|key| *key != inside && *key != outside) {
+        let within_two = largest(&largest(&keys));
+        for (key, most) in keys.iter_mut().zip(within_two).filter(|(key, _)| **key != inside) {
+            *key = if most == inside {
+                outside
+            } else if most == *key && most != outside {
+                inside
+            } else {
+                *key
+            };
+        }
+    }
+    (0..).zip(keys).filter(|(_, key)| *key == inside).map(|(i, _)| i).collect()
+}
+
+/// Maximal sets of rows at a distance of three and more.
+pub fn sets<T: Scalar, B: Backend>(make: fn() -> B) {
+    let dev = &mut make();
+    if has_none(dev) {
+        return;
+    }
+    let mut rng = Rng::new(17);
+    // Some rows alone, some their own neighbours; both ways.
+    let symmetric = |n: usize, edges: &[(usize, usize)]| {
+        let mut all = Triplets::new(n, n);
+        edges.iter().for_each(|&(i, j)| {
+            all.push(i, j, T::one());
+            all.push(j, i, T::one());
+        });
+        all.to_csr().unwrap()
+    };
+    let star: Vec<_> = (1..700).map(|j| (0, j)).collect();
+    let path: Vec<_> = (1..1000).map(|j| (j - 1, j)).collect();
+    let scattered: Vec<_> = (0..4000).map(|_| (rng.below(3000), rng.below(3000))).collect();
+    let graphs = [
+        ("none", symmetric(0, &[])),
+        ("one row", symmetric(1, &[(0, 0)])),
+        ("no edges", symmetric(300, &[])),
+        ("a star", symmetric(700, &star)),
+        ("a path", symmetric(1000, &path)),
+        ("scattered edges", symmetric(3000, &scattered)),
+        ("a grid", generated::<T>("gen:poisson2d:61x47")),
+    ];
+    for (what, a) in graphs {
+        let graph = Graph { row_ptr: a.row_ptr(), neighbours: a.col_idx() };
+        let alone = |i: usize| a.row_slices(i).0.iter().all(|j| *j as usize == i);
+        let hashed: Vec<u64> = (0..a.rows())
+            .map(|i| if alone(i) { 0 } else { (rng.below(1 << 30) as u64 | 1) << 32 | i as u64 })
+            .collect();
+        // In the order of rows a path takes as many rounds as it has members of the set.
+        let ordered: Vec<u64> = (0..a.rows() as u64).map(|i| i + 1).collect();
+        for priorities in [hashed, ordered] {
+            let got = dev.distance_two_set(graph, &priorities).unwrap();
+            assert_eq!(got, Some(set_by_rounds(graph, &priorities)), "{what}");
+        }
+    }
+    // A row too long for a thread.
+    let long: Vec<_> = (1..5000).map(|j| (0, j)).collect();
+    let a = symmetric(5000, &long);
+    let graph = Graph { row_ptr: a.row_ptr(), neighbours: a.col_idx() };
+    let ordered: Vec<u64> = (1..=5000).collect();
+    if let Some(got) = dev.distance_two_set(graph, &ordered).unwrap() {
+        assert_eq!(got, set_by_rounds(graph, &ordered));
+    }
+}
+
 /// What is refused, and what is left to the host.
 pub fn refusals<T: Scalar, B: Backend>(make: fn() -> B) {
     let dev = &mut make();
@@ -88,6 +163,18 @@ pub fn refusals<T: Scalar, B: Backend>(make: fn() -> B) {
     let error = dev.sparse_product::<T>(&[&sell]).unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }), "{error}");
     assert!(dev.sparse_product::<T>(&[]).is_err());
+    let priorities = [1, 2, 3];
+    for (row_ptr, neighbours) in [(&[0, 1, 1][..], &[1][..]), (&[0, 1, 2, 3, 3], &[0, 1, 2])] {
+        let error = dev.distance_two_set(Graph { row_ptr, neighbours }, &priorities).unwrap_err();
+        assert!(matches!(error, Error::Length { .. }), "{error}");
+    }
+    for (row_ptr, neighbours) in
+        [([0, 1, 2, 3], [0, 3, 1]), ([0, 2, 1, 3], [0, 1, 2]), ([0, 1, 2, 9], [0, 1, 2])]
+    {
+        let graph = Graph { row_ptr: &row_ptr, neighbours: &neighbours };
+        let error = dev.distance_two_set(graph, &priorities).unwrap_err();
+        assert!(matches!(error, Error::Structure { .. }), "{error}");
+    }
     // A sum that overflows: the host says where.
     let large = T::from_real(if T::EPSILON > 1e-10 { 1e30 } else { 1e300 });
     let huge = Csr::identity(3).unwrap().scaled(large).unwrap();
@@ -114,7 +201,7 @@ struct Compared<'d, B> {
     count: usize,
 }
 
-impl<T: Scalar, B: Backend> SparseProducts<T> for Compared<'_, B> {
+impl<T: Scalar, B: Backend> SparseAlgebra<T> for Compared<'_, B> {
     fn product(&mut self, factors: &[&Csr<T>]) -> Result<Option<Csr<T>>> {
         let &[r, a, p] = factors else { panic!("expected R A P, got {} factors", factors.len()) };
         let made = on_device(self.dev, factors)?;
@@ -159,8 +246,11 @@ pub fn set_ups<T: Scalar, B: Backend>(make: fn() -> B) {
     assert_eq!(there.bytes(), here.bytes());
 }
 
-/// Levels large enough that a device with fast products makes them: the solve has the bits of the host's.
+/// Levels large enough that a device with fast sparse algebra does it: the solve has the bits of the host's.
 pub fn large_levels<T: Scalar, B: Backend>(make: fn() -> B) {
-    let case = Case { matrix: "gen:poisson2d:180x180", method: "cg", precond: "amg", max_iters: 3 };
-    on_both!(make, "large levels", |dev| { solve::<T, _>(dev, &case) });
+    let cases = [("gen:poisson2d:180x180", "cg", "amg"), ("gen:convection:60x70x12:3", "bicgstab", "amg")];
+    for (matrix, method, precond) in cases {
+        let case = Case { matrix, method, precond, max_iters: 3 };
+        on_both!(make, matrix, |dev| { solve::<T, _>(dev, &case) });
+    }
 }

@@ -1,55 +1,59 @@
-//! Sparse products on the device: see [`lacuna_gpu::sparse_product`].
+//! Sparse algebra on the device: see [`lacuna_gpu::algebra`].
 use crate::driver::{Driver, Launch, kernel_name};
 use crate::memory::{Buffer, Pool};
 use bytemuck::Pod;
 use lacuna_engine::{Kind, Result};
-use lacuna_gpu::sparse_product::{KernelArgument, ProductDevice, TEAM, Threads};
-use std::cell::RefCell;
+use lacuna_gpu::algebra::{AlgebraDevice, GROUP, Kernel, KernelArgument, TEAM, Threads};
 use std::ffi::c_void;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-const OPERATION: &str = "sparse product";
-/// Threads of a block, and of the only one of a kernel; the kernels have the same numbers.
-const BLOCK: usize = 256;
-const ONLY_BLOCK: usize = 1024;
+const OPERATION: &str = "sparse algebra";
 
-/// The device at work on a product of matrices of one number type, in memory that is freed with it.
-pub(crate) struct Multiplier<'d> {
-    driver: &'d mut Driver,
-    kind: Kind,
-    pool: Rc<RefCell<Pool>>,
+/// Memory that sparse algebra keeps from one call to the next.
+#[derive(Clone, Default)]
+pub(crate) struct Workspace(Arc<Mutex<Pool>>);
+
+impl Workspace {
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Returns what is not in use to the driver; whether there was anything.
+    pub(crate) fn clear(&self, driver: &Driver) -> bool {
+        let mut pool = self.pool();
+        let had_memory = !pool.is_empty();
+        pool.clear(driver);
+        had_memory
+    }
 }
 
-/// Device memory, which goes back to the pool of the product: later work is ordered after that queued before.
+/// The device at work on matrices of one number type.
+pub(crate) struct Algebra<'d> {
+    pub(crate) driver: &'d mut Driver,
+    pub(crate) kind: Kind,
+    pub(crate) workspace: Workspace,
+}
+
+/// Device memory, which goes back to the workspace: later work is ordered after that queued before.
 pub(crate) struct Array {
     buffer: Buffer,
-    home: Rc<RefCell<Pool>>,
+    home: Workspace,
 }
 
 impl Drop for Array {
     fn drop(&mut self) {
         let Buffer { address, bytes } = self.buffer;
-        self.home.borrow_mut().give(Buffer { address, bytes });
+        self.home.pool().give(Buffer { address, bytes });
     }
 }
 
-impl Drop for Multiplier<'_> {
-    fn drop(&mut self) {
-        self.pool.borrow_mut().clear(self.driver);
-    }
-}
-
-impl<'d> Multiplier<'d> {
-    pub(crate) fn new(driver: &'d mut Driver, kind: Kind) -> Self {
-        Multiplier { driver, kind, pool: Rc::default() }
-    }
+impl Algebra<'_> {
     fn allocated(&self, bytes: usize) -> Result<Array> {
-        let buffer = self.pool.borrow_mut().take(self.driver, bytes, OPERATION)?;
-        Ok(Array { buffer, home: self.pool.clone() })
+        let buffer = self.workspace.pool().take(self.driver, bytes, OPERATION)?;
+        Ok(Array { buffer, home: self.workspace.clone() })
     }
 }
 
-impl ProductDevice for Multiplier<'_> {
+impl AlgebraDevice for Algebra<'_> {
     type Array = Array;
     fn zeros(&mut self, bytes: usize) -> Result<Array> {
         let array = self.allocated(bytes)?;
@@ -66,23 +70,22 @@ impl ProductDevice for Multiplier<'_> {
     }
     fn launch(
         &mut self,
-        kernel: &'static str,
+        kernel: Kernel,
         over: Threads,
         arguments: &[KernelArgument<'_, Array>],
     ) -> Result<()> {
         // A team is a warp.
         let blocks = match over {
-            Threads::Each(threads) => threads.div_ceil(BLOCK),
-            Threads::Teams(teams) => (teams * TEAM).div_ceil(BLOCK),
-            Threads::One => 1,
+            Threads::Each(threads) => threads.div_ceil(GROUP),
+            Threads::Teams(teams) => (teams * TEAM).div_ceil(GROUP),
+            Threads::Groups(groups) => groups,
         } as u32;
-        let threads = if let Threads::One = over { ONLY_BLOCK } else { BLOCK };
         if blocks == 0 {
             return Ok(());
         }
-        let name = kernel_name(kernel, self.kind);
+        let name = if kernel.is_typed { kernel_name(kernel.stem, self.kind) } else { kernel.stem.into() };
         let found = self.driver.kernel(&name)?;
-        let how = Launch { blocks, threads: threads as u32, shared: 0, cooperative: false };
+        let how = Launch { blocks, threads: GROUP as u32, shared: 0, cooperative: false };
         let mut arguments: Vec<(u64, u32)> = arguments
             .iter()
             .map(|argument| match argument {
@@ -95,7 +98,7 @@ impl ProductDevice for Multiplier<'_> {
         };
         let mut places: Vec<*mut c_void> = arguments.iter_mut().map(place).collect();
         // SAFETY: the arguments are those of the kernel, in order, and the arrays as large as it assumes: both are
-        // the concern of `lacuna_gpu::sparse_product`. They are freed in stream order.
+        // the concern of `lacuna_gpu::algebra`. They are freed in stream order.
         unsafe { self.driver.launch(&name, found, how, &mut places) }
     }
 }

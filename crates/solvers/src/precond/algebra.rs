@@ -1,0 +1,69 @@
+//! Sparse algebra for a set-up, on the device of the matrix.
+use lacuna_engine::{Backend, Format, Graph, Result, Scalar};
+use lacuna_formats::Csr;
+
+/// Minimum number of entries: the host takes a few milliseconds for fewer.
+const WORTH: usize = 200_000;
+
+/// Sparse algebra for the set-up of a preconditioner, done by a device. `None` if the host is to do it, with the same result:
+/// always for a device without kernels for it, and for small matrices.
+pub trait SparseAlgebra<T: Scalar> {
+    /// The product of matrices, from the last to the first, with the bits of [`lacuna_formats::algebra`].
+    ///
+    /// # Errors
+    /// [`lacuna_engine::Error::Shape`] if shapes do not match; device failures.
+    fn product(&mut self, factors: &[&Csr<T>]) -> Result<Option<Csr<T>>>;
+
+    /// Rows no two of which are within two steps of each other: see [`Backend::distance_two_set`]. Provided: `None`.
+    ///
+    /// # Errors
+    /// As there.
+    fn distance_two_set(&mut self, graph: Graph<'_>, priorities: &[u64]) -> Result<Option<Vec<u32>>> {
+        let _ = (graph, priorities);
+        Ok(None)
+    }
+}
+
+/// The host does everything.
+pub struct OnHost;
+
+impl<T: Scalar> SparseAlgebra<T> for OnHost {
+    fn product(&mut self, _: &[&Csr<T>]) -> Result<Option<Csr<T>>> {
+        Ok(None)
+    }
+}
+
+/// A backend does what is large.
+pub(super) struct OnDevice<'d, B: Backend>(pub(super) &'d mut B);
+
+impl<B: Backend> OnDevice<'_, B> {
+    fn is_worth(&self, entries: usize) -> bool {
+        entries >= WORTH && self.0.has_fast_sparse_algebra()
+    }
+}
+
+impl<B: Backend> Drop for OnDevice<'_, B> {
+    fn drop(&mut self) {
+        self.0.finish_sparse_algebra();
+    }
+}
+
+impl<T: Scalar, B: Backend> SparseAlgebra<T> for OnDevice<'_, B> {
+    fn product(&mut self, factors: &[&Csr<T>]) -> Result<Option<Csr<T>>> {
+        if !self.is_worth(factors.iter().map(|factor| factor.nnz()).sum()) {
+            return Ok(None);
+        }
+        let factors: Vec<&dyn Format<T>> = factors.iter().map(|factor| *factor as &dyn Format<T>).collect();
+        let Some(product) = self.0.sparse_product(&factors)? else { return Ok(None) };
+        let (rows, cols) = product.shape;
+        Csr::new(rows, cols, product.row_ptr, product.col_idx, product.values).map(Some)
+    }
+
+    fn distance_two_set(&mut self, graph: Graph<'_>, priorities: &[u64]) -> Result<Option<Vec<u32>>> {
+        if self.is_worth(graph.neighbours.len()) {
+            self.0.distance_two_set(graph, priorities)
+        } else {
+            Ok(None)
+        }
+    }
+}
