@@ -84,16 +84,19 @@ pub fn map_with<I: Send, M, R: Send>(
     slots.into_iter().map(done).collect()
 }
 
-/// The results of two tasks, done at the same time, unless they are fewer than 20 000 units of work together. For a task of the
-/// calling thread, beside one that runs on all.
-pub fn both<R, S: Send>(
+/// The results of two tasks, done at the same time, unless they are fewer than 20 000 units of work together.
+/// For a task that runs on one thread, beside one that runs on all.
+pub fn both<R: Send, S: Send>(
     units: usize,
-    here: impl FnOnce() -> R,
-    elsewhere: impl FnOnce() -> S + Send,
+    one: impl FnOnce() -> R + Send,
+    other: impl FnOnce() -> S + Send,
 ) -> (R, S) {
-    if units < LARGE {
-        return (here(), elsewhere());
-    }
+    if units < LARGE { (one(), other()) } else { rayon::join(one, other) }
+}
+
+/// The results of two tasks, done at the same time: one on the calling thread, which mostly waits for a device, the other on
+/// the threads of rayon.
+pub fn beside<R, S: Send>(here: impl FnOnce() -> R, elsewhere: impl FnOnce() -> S + Send) -> (R, S) {
     let mut result = None;
     let own = rayon::in_place_scope(|scope| {
         scope.spawn(|_| result = Some(elsewhere()));

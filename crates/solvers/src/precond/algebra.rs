@@ -8,6 +8,12 @@ const WORTH: usize = 200_000;
 /// Sparse algebra for the set-up of a preconditioner, done by a device. `None` if the host is to do it, with the same result:
 /// always for a device without kernels for it, and for small matrices.
 pub trait SparseAlgebra<T: Scalar> {
+    /// Whether a device does what is asked for matrices of so many entries. Provided: no.
+    fn is_for(&self, entries: usize) -> bool {
+        let _ = entries;
+        false
+    }
+
     /// The product of matrices, from the last to the first, with the bits of [`lacuna_formats::algebra`].
     ///
     /// # Errors
@@ -36,12 +42,6 @@ impl<T: Scalar> SparseAlgebra<T> for OnHost {
 /// A backend does what is large.
 pub(super) struct OnDevice<'d, B: Backend>(pub(super) &'d mut B);
 
-impl<B: Backend> OnDevice<'_, B> {
-    fn is_worth(&self, entries: usize) -> bool {
-        entries >= WORTH && self.0.has_fast_sparse_algebra()
-    }
-}
-
 impl<B: Backend> Drop for OnDevice<'_, B> {
     fn drop(&mut self) {
         self.0.finish_sparse_algebra();
@@ -49,8 +49,12 @@ impl<B: Backend> Drop for OnDevice<'_, B> {
 }
 
 impl<T: Scalar, B: Backend> SparseAlgebra<T> for OnDevice<'_, B> {
+    fn is_for(&self, entries: usize) -> bool {
+        entries >= WORTH && self.0.has_fast_sparse_algebra()
+    }
+
     fn product(&mut self, factors: &[&Csr<T>]) -> Result<Option<Csr<T>>> {
-        if !self.is_worth(factors.iter().map(|factor| factor.nnz()).sum()) {
+        if !SparseAlgebra::<T>::is_for(self, factors.iter().map(|factor| factor.nnz()).sum()) {
             return Ok(None);
         }
         let factors: Vec<&dyn Format<T>> = factors.iter().map(|factor| *factor as &dyn Format<T>).collect();
@@ -60,7 +64,7 @@ impl<T: Scalar, B: Backend> SparseAlgebra<T> for OnDevice<'_, B> {
     }
 
     fn distance_two_set(&mut self, graph: Graph<'_>, priorities: &[u64]) -> Result<Option<Vec<u32>>> {
-        if self.is_worth(graph.neighbours.len()) {
+        if SparseAlgebra::<T>::is_for(self, graph.neighbours.len()) {
             self.0.distance_two_set(graph, priorities)
         } else {
             Ok(None)

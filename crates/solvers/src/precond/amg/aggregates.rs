@@ -31,20 +31,27 @@ pub(super) struct Aggregates {
 
 impl Aggregates {
     /// Aggregates by strong couplings. Rows without any are in none.
+    pub(super) fn new<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>, by: Aggregation) -> Self {
+        match by {
+            Aggregation::Mis2 => around(&distance_two_set(graph, priorities(graph)), a, rows, graph),
+            Aggregation::Greedy => greedy(a, rows, graph),
+        }
+    }
+
+    /// Those of [`Aggregation::Mis2`], whose roots a device finds.
     ///
     /// # Errors
     /// Device failures.
-    pub(super) fn new<T: Scalar>(
+    pub(super) fn by_device<T: Scalar>(
         a: &Csr<T>,
         rows: &Rows<T>,
         graph: &Graph<'_>,
-        by: Aggregation,
-        algebra: &mut dyn SparseAlgebra<T>,
+        device: &mut dyn SparseAlgebra<T>,
     ) -> Result<Self> {
-        match by {
-            Aggregation::Mis2 => around_roots(a, rows, graph, algebra),
-            Aggregation::Greedy => Ok(greedy(a, rows, graph)),
-        }
+        let priorities = priorities(graph);
+        let roots = device.distance_two_set(graph.arrays(), &priorities)?;
+        let roots = roots.unwrap_or_else(|| distance_two_set(graph, priorities));
+        Ok(around(&roots, a, rows, graph))
     }
 
     /// Rows in no aggregate.
@@ -80,17 +87,7 @@ fn strongest<T: Scalar>(
 }
 
 /// A root takes its neighbours, and what is left joins the aggregate it is coupled with most strongly.
-fn around_roots<T: Scalar>(
-    a: &Csr<T>,
-    rows: &Rows<T>,
-    graph: &Graph<'_>,
-    algebra: &mut dyn SparseAlgebra<T>,
-) -> Result<Aggregates> {
-    let priorities = priorities(graph);
-    let roots = match algebra.distance_two_set(graph.arrays(), &priorities)? {
-        Some(roots) => roots,
-        None => distance_two_set(graph, &priorities),
-    };
+fn around<T: Scalar>(roots: &[u32], a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>) -> Aggregates {
     let mut label = vec![NONE; graph.len()];
     roots.iter().zip(0..).for_each(|(&root, k)| label[root as usize] = k);
     let near = parallel::collect(graph.len(), GRAIN, |i| match label[i] {
@@ -100,7 +97,7 @@ fn around_roots<T: Scalar>(
     let mut all = Aggregates { of: near, count: roots.len() };
     join_the_rest(a, rows, graph, &mut all);
     merge_small(a, rows, graph, &mut all);
-    Ok(all)
+    all
 }
 
 /// Rows that are in no aggregate join that of their strongest neighbour, by rounds that read the labels of the round before.

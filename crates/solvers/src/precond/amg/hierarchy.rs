@@ -278,10 +278,13 @@ impl<T: Scalar> Hierarchy<T> {
         let by = amg.aggregation.unwrap_or(usual);
         let (smoother, known) = self.times.smoother(amg, a, rows, None)?;
         let matrix = self.times.filtered((a, rows), &filter, near_null);
-        // Aggregates mostly keep one thread busy.
         let (aggregates, rho) = self.times.add("aggregates and radius", || {
             let rho = || known_radius(&matrix, known);
-            parallel::both(a.nnz(), || Aggregates::new(units, of_units, &graph, by, algebra), rho)
+            if by == Aggregation::Mis2 && algebra.is_for(graph.arrays().neighbours.len()) {
+                return parallel::beside(|| Aggregates::by_device(units, of_units, &graph, algebra), rho);
+            }
+            // Greedy ones mostly keep one thread busy.
+            parallel::both(a.nnz(), || Ok(Aggregates::new(units, of_units, &graph, by)), rho)
         });
         let aggregates = aggregates?;
         let kept = aggregates.count * near_null.blocks()[1];

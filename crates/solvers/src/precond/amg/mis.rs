@@ -26,9 +26,9 @@ fn priority(i: usize) -> u64 {
 
 /// The rows of the set, increasing: what [`lacuna_engine::Backend::distance_two_set`] says. A maximum has no order, so that the
 /// set depends on nothing but the graph and the priorities.
-pub(super) fn distance_two_set(graph: &Graph<'_>, priorities: &[u64]) -> Vec<u32> {
+pub(super) fn distance_two_set(graph: &Graph<'_>, priorities: Vec<u64>) -> Vec<u32> {
     let n = graph.len();
-    let key = parallel::collect(n, GRAIN, |i| AtomicU64::new(priorities[i]));
+    let key: Vec<_> = priorities.into_iter().map(AtomicU64::new).collect();
     let nearby = parallel::collect(n, GRAIN, |_| AtomicU64::new(OUT));
     let most = |of: &[AtomicU64], i: usize| {
         let own = of[i].load(Relaxed);
@@ -110,7 +110,7 @@ mod tests {
             let rows = Rows::of(&a, None);
             assert!(rows.hermitian);
             let graph = strong(&a, &rows, 0.08).unwrap().1;
-            assert_eq!(pool.install(|| distance_two_set(&graph, &priorities(&graph))), want);
+            assert_eq!(pool.install(|| distance_two_set(&graph, priorities(&graph))), want);
         }
     }
 }
