@@ -92,11 +92,17 @@ pub fn check_vector_name(path: impl AsRef<Path>) -> Result<()> {
     }
 }
 
-/// Refuses archives and a compression that are read but not written; `expected` says what is.
+/// Compressions and archives that would be taken for the end of a plain file's name.
+const UNKNOWN_PACKINGS: [&str; 7] = ["zst", "zip", "7z", "lz4", "lzma", "z", "br"];
+
+/// Refuses archives and compressions that are not written; `expected` says what is.
 fn check_packing(path: &Path, expected: &str) -> Result<()> {
     let end = |name: &Path| name.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
     let last = end(path).unwrap_or_default();
     let inner = path.file_stem().filter(|_| PACKINGS.contains(&&*last)).and_then(|stem| end(stem.as_ref()));
+    if UNKNOWN_PACKINGS.contains(&&*last) {
+        return Err(refused(path, &format!("a .{last} is not written; expected {expected}")));
+    }
     let what = match &*last {
         _ if inner.as_deref() == Some("tar") => "a tar archive".into(),
         "tar" | "tgz" | "tbz" | "tbz2" | "txz" => "a tar archive".into(),
