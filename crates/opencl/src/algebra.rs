@@ -26,7 +26,11 @@ impl OpenCl {
         self.with_kernels::<T, _>(&PRODUCT_KERNELS, |dev| sparse_product(dev, factors))
     }
 
-    pub(crate) fn spread_set(&mut self, graph: Graph<'_>, priorities: &[u64]) -> Result<Option<Vec<u32>>> {
+    pub(crate) fn independent_set(
+        &mut self,
+        graph: Graph<'_>,
+        priorities: &[u64],
+    ) -> Result<Option<Vec<u32>>> {
         self.with_kernels::<f32, _>(&SET_KERNELS, |dev| distance_two_set(dev, graph, priorities))
     }
 

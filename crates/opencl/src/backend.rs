@@ -283,7 +283,7 @@ impl Backend for OpenCl {
         self.unless_too_large(|this| this.multiply_sparse(factors))
     }
     fn distance_two_set(&mut self, graph: Graph<'_>, priorities: &[u64]) -> Result<Option<Vec<u32>>> {
-        self.unless_too_large(|this| this.spread_set(graph, priorities))
+        self.unless_too_large(|this| this.independent_set(graph, priorities))
     }
     fn has_fast_sparse_algebra(&self) -> bool {
         !self.segments_each

@@ -1,24 +1,18 @@
 //! The levels of a hierarchy: made for a matrix, and for new values on its pattern.
 use super::aggregates::{Aggregates, Aggregation};
-use super::filtered::Filtered;
-use super::modes::{self, Modes};
-use super::prolongator::{Tentative, smoothed};
-use super::radius::radius;
+use super::modes::Modes;
 use super::regular::regular;
 use super::rows::Rows;
-use super::strength::{Filter, Graph, strong, threshold};
+use super::stages::{Times, known_radius};
+use super::strength::Filter;
 use super::{Amg, AmgOptions, OPERATION};
 use crate::precond::SparseAlgebra;
-use crate::precond::multigrid::{Smoother, Smoothing, inverse};
+use crate::precond::multigrid::{Smoother, inverse};
 use lacuna_engine::{Result, Scalar};
 use lacuna_formats::algebra::{GalerkinPlan, TransposePlan, galerkin_by_cells};
 use lacuna_formats::{Csr, parallel};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-/// Steps of the estimate of a spectral radius: for the prolongator, which a low one does no harm, and for a smoother, which must not amplify.
-const STEPS: usize = 5;
-const STEPS_FOR_SMOOTHER: usize = 10;
 /// Part of the rows that a level may keep.
 const SHRINKS: f64 = 0.8;
 /// Levels at the most.
@@ -44,20 +38,12 @@ impl<T> NearNull<T> {
     }
 
     /// The vector, where there is one and it is not constant.
-    fn vector(&self) -> Option<&[T]> {
+    pub(super) fn vector(&self) -> Option<&[T]> {
         match self {
             NearNull::Vector(vector) => vector.as_deref(),
             NearNull::Modes(_) => None,
         }
     }
-}
-
-/// A prolongator, with what belongs to the next level.
-struct Prolongator<T: Scalar> {
-    p: Csr<T>,
-    near_null: NearNull<T>,
-    /// Coarse unknowns that nothing depends on.
-    dependent: Vec<usize>,
 }
 
 /// A level that has a coarser one.
@@ -103,107 +89,6 @@ pub(super) struct Hierarchy<T: Scalar> {
     /// What was done so on the coarsest level.
     pub(super) coarsest_note: Option<String>,
     pub(super) times: Times,
-}
-
-/// Time by part.
-#[derive(Default)]
-pub(super) struct Times(pub(super) Vec<(&'static str, Duration)>);
-
-impl Times {
-    fn add<R>(&mut self, part: &'static str, work: impl FnOnce() -> R) -> R {
-        let start = Instant::now();
-        let result = work();
-        let spent = start.elapsed();
-        match self.0.iter_mut().find(|(known, _)| *known == part) {
-            Some((_, time)) => *time += spent,
-            None => self.0.push((part, spent)),
-        }
-        result
-    }
-
-    /// The strong couplings of a matrix.
-    fn strong<'a, T: Scalar>(
-        &mut self,
-        amg: &AmgOptions,
-        a: &'a Csr<T>,
-        rows: &Rows<T>,
-        depth: usize,
-    ) -> Result<(Filter, Graph<'a>)> {
-        let epsilon = threshold(rows, amg.threshold(), depth);
-        self.add("strength", || strong(a, rows, epsilon))
-    }
-
-    /// The smoother of a level, SPAI(0) where the matrix is not Hermitian or the former smoother was it, for which operations
-    /// are recorded; and the spectral radius of `D⁻¹ A` where that is known.
-    fn smoother<T: Scalar>(
-        &mut self,
-        amg: &AmgOptions,
-        a: &Csr<T>,
-        rows: &Rows<T>,
-        former: Option<&Smoother<T>>,
-    ) -> Result<(Smoother<T>, Option<f64>)> {
-        let was_spai = former.is_some_and(|former| former.kind == Smoothing::Spai0);
-        if was_spai || amg.smoothing != Smoothing::Chebyshev || !rows.hermitian {
-            let copy = || parallel::collect(rows.spai.len(), 1 << 14, |i| rows.spai[i]);
-            return Ok((self.add("smoother", || Smoother::spai0(copy())), None));
-        }
-        let whole = Filtered::new(a, rows, &Filter::All, None);
-        let rho = self.add("radius", || radius(&whole, STEPS_FOR_SMOOTHER))?;
-        Ok((self.add("smoother", || Smoother::chebyshev(&rows.diagonal, rho, rows.norm)), Some(rho)))
-    }
-
-    /// The filtered matrix of a level.
-    fn filtered<'a, T: Scalar>(
-        &mut self,
-        (a, rows): (&'a Csr<T>, &'a Rows<T>),
-        filter: &'a Filter,
-        near_null: &NearNull<T>,
-    ) -> Filtered<'a, T> {
-        self.add("filter", || Filtered::new(a, rows, filter, near_null.vector()))
-    }
-
-    /// The prolongator of a level, smoothed by a matrix of spectral radius `rho`; with the pattern of the former one, if there is
-    /// one.
-    fn prolongator<T: Scalar>(
-        &mut self,
-        amg: &AmgOptions,
-        rows: &Rows<T>,
-        (matrix, rho): (&Filtered<'_, T>, f64),
-        aggregates: &Aggregates,
-        near_null: &NearNull<T>,
-        former: Option<&Csr<T>>,
-    ) -> Result<Prolongator<T>> {
-        // Without an estimate nothing is smoothed.
-        let omega = if rho.is_finite() && rho > 0.0 { amg.damping / rho } else { 0.0 };
-        self.add("prolongator", || match near_null {
-            NearNull::Vector(vector) => {
-                let tentative = Tentative::new(aggregates, vector.as_deref());
-                let p = smoothed(former, matrix, aggregates, &tentative, omega)?;
-                Ok(Prolongator {
-                    p,
-                    near_null: NearNull::Vector(Some(tentative.coarse)),
-                    dependent: Vec::new(),
-                })
-            }
-            NearNull::Modes(all) => {
-                let tentative = all.tentative(aggregates)?;
-                let p = modes::smoothed(former, matrix.a, rows, aggregates, &tentative, omega)?;
-                Ok(Prolongator {
-                    p,
-                    near_null: NearNull::Modes(tentative.coarse),
-                    dependent: tentative.dependent,
-                })
-            }
-        })
-    }
-}
-
-/// The spectral radius of a filtered matrix; `known` is that of the matrix with all couplings.
-fn known_radius<T: Scalar>(matrix: &Filtered<'_, T>, known: Option<f64>) -> Result<f64> {
-    match (matrix.filter, known) {
-        (Filter::All, Some(rho)) => Ok(rho),
-        _ => radius(matrix, STEPS),
-    }
 }
 
 impl<T: Scalar> Hierarchy<T> {

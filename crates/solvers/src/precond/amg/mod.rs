@@ -11,6 +11,7 @@ mod regular;
 mod report;
 mod rows;
 mod spectrum;
+mod stages;
 mod strength;
 
 pub use aggregates::Aggregation;

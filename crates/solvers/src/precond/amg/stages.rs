@@ -1,0 +1,127 @@
+//! The stages of a set-up, timed.
+use super::AmgOptions;
+use super::aggregates::Aggregates;
+use super::filtered::Filtered;
+use super::hierarchy::NearNull;
+use super::modes;
+use super::prolongator::{Tentative, smoothed};
+use super::radius::radius;
+use super::rows::Rows;
+use super::strength::{Filter, Graph, strong, threshold};
+use crate::precond::multigrid::{Smoother, Smoothing};
+use lacuna_engine::{Result, Scalar};
+use lacuna_formats::{Csr, parallel};
+use std::time::{Duration, Instant};
+
+/// Steps of the estimate of a spectral radius: for the prolongator, which a low one does no harm, and for a smoother, which must not amplify.
+const STEPS: usize = 5;
+const STEPS_FOR_SMOOTHER: usize = 10;
+
+/// A prolongator, with what belongs to the next level.
+pub(super) struct Prolongator<T: Scalar> {
+    pub(super) p: Csr<T>,
+    pub(super) near_null: NearNull<T>,
+    /// Coarse unknowns that nothing depends on.
+    pub(super) dependent: Vec<usize>,
+}
+
+/// Time by part.
+#[derive(Default)]
+pub(super) struct Times(pub(super) Vec<(&'static str, Duration)>);
+
+impl Times {
+    pub(super) fn add<R>(&mut self, part: &'static str, work: impl FnOnce() -> R) -> R {
+        let start = Instant::now();
+        let result = work();
+        let spent = start.elapsed();
+        match self.0.iter_mut().find(|(known, _)| *known == part) {
+            Some((_, time)) => *time += spent,
+            None => self.0.push((part, spent)),
+        }
+        result
+    }
+
+    /// The strong couplings of a matrix.
+    pub(super) fn strong<'a, T: Scalar>(
+        &mut self,
+        amg: &AmgOptions,
+        a: &'a Csr<T>,
+        rows: &Rows<T>,
+        depth: usize,
+    ) -> Result<(Filter, Graph<'a>)> {
+        let epsilon = threshold(rows, amg.threshold(), depth);
+        self.add("strength", || strong(a, rows, epsilon))
+    }
+
+    /// The smoother of a level, SPAI(0) where the matrix is not Hermitian or the former smoother was it, for which operations
+    /// are recorded; and the spectral radius of `D⁻¹ A` where that is known.
+    pub(super) fn smoother<T: Scalar>(
+        &mut self,
+        amg: &AmgOptions,
+        a: &Csr<T>,
+        rows: &Rows<T>,
+        former: Option<&Smoother<T>>,
+    ) -> Result<(Smoother<T>, Option<f64>)> {
+        let was_spai = former.is_some_and(|former| former.kind == Smoothing::Spai0);
+        if was_spai || amg.smoothing != Smoothing::Chebyshev || !rows.hermitian {
+            let copy = || parallel::collect(rows.spai.len(), 1 << 14, |i| rows.spai[i]);
+            return Ok((self.add("smoother", || Smoother::spai0(copy())), None));
+        }
+        let whole = Filtered::new(a, rows, &Filter::All, None);
+        let rho = self.add("radius", || radius(&whole, STEPS_FOR_SMOOTHER))?;
+        Ok((self.add("smoother", || Smoother::chebyshev(&rows.diagonal, rho, rows.norm)), Some(rho)))
+    }
+
+    /// The filtered matrix of a level.
+    pub(super) fn filtered<'a, T: Scalar>(
+        &mut self,
+        (a, rows): (&'a Csr<T>, &'a Rows<T>),
+        filter: &'a Filter,
+        near_null: &NearNull<T>,
+    ) -> Filtered<'a, T> {
+        self.add("filter", || Filtered::new(a, rows, filter, near_null.vector()))
+    }
+
+    /// The prolongator of a level, smoothed by a matrix of spectral radius `rho`; with the pattern of the former one, if there is
+    /// one.
+    pub(super) fn prolongator<T: Scalar>(
+        &mut self,
+        amg: &AmgOptions,
+        rows: &Rows<T>,
+        (matrix, rho): (&Filtered<'_, T>, f64),
+        aggregates: &Aggregates,
+        near_null: &NearNull<T>,
+        former: Option<&Csr<T>>,
+    ) -> Result<Prolongator<T>> {
+        // Without an estimate nothing is smoothed.
+        let omega = if rho.is_finite() && rho > 0.0 { amg.damping / rho } else { 0.0 };
+        self.add("prolongator", || match near_null {
+            NearNull::Vector(vector) => {
+                let tentative = Tentative::new(aggregates, vector.as_deref());
+                let p = smoothed(former, matrix, aggregates, &tentative, omega)?;
+                Ok(Prolongator {
+                    p,
+                    near_null: NearNull::Vector(Some(tentative.coarse)),
+                    dependent: Vec::new(),
+                })
+            }
+            NearNull::Modes(all) => {
+                let tentative = all.tentative(aggregates)?;
+                let p = modes::smoothed(former, matrix.a, rows, aggregates, &tentative, omega)?;
+                Ok(Prolongator {
+                    p,
+                    near_null: NearNull::Modes(tentative.coarse),
+                    dependent: tentative.dependent,
+                })
+            }
+        })
+    }
+}
+
+/// The spectral radius of a filtered matrix; `known` is that of the matrix with all couplings.
+pub(super) fn known_radius<T: Scalar>(matrix: &Filtered<'_, T>, known: Option<f64>) -> Result<f64> {
+    match (matrix.filter, known) {
+        (Filter::All, Some(rho)) => Ok(rho),
+        _ => radius(matrix, STEPS),
+    }
+}
