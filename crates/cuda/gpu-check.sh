@@ -26,13 +26,13 @@ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2> /dev/null | 
 for part in $parts; do
     case $part in
     tests)
-        for binary in faults small primitives solves conformance; do run "$binary" ".bin/cuda-$binary" --test-threads 4; done
+        for binary in faults kernels conformance; do run "$binary" ".bin/cuda-$binary" --test-threads 4; done
         ;;
     sanitize)
         if command -v compute-sanitizer > /dev/null; then
             for tool in memcheck racecheck synccheck initcheck; do
                 run "sanitize-$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 \
-                    .bin/cuda-small --test-threads 1
+                    .bin/cuda-kernels --test-threads 1 small
             done
         else
             echo "SKIPPED compute-sanitizer: not installed"

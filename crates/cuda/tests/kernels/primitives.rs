@@ -1,10 +1,8 @@
 //! Every primitive against the serial reference, by equal bits, in every number type and mode.
-mod support;
-
+use crate::support::{Random, assert_same, device, modes, random_matrix, unless_refused};
 use lacuna_cuda::Mode;
 use lacuna_engine::{Backend, Formula, Matrix, Pass, Reference, Result, Scalar, Vector};
 use std::sync::Arc;
-use support::{Random, assert_same, device, modes, random_matrix, unless_refused};
 
 const LENGTHS: [usize; 7] = [1, 2, 255, 256, 257, 1000, 5001];
 

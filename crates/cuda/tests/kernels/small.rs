@@ -1,11 +1,9 @@
 //! Every kernel once on a small case, for memory checkers, which are too slow for larger cases.
-mod support;
-
+use crate::support::{Random, assert_same, device, random_matrix, unless_refused};
 use lacuna_cuda::Mode;
 use lacuna_engine::{Backend, Matrix, Pass, Reference, Result, Scalar};
 use lacuna_solvers::{Cg, Cycle, Gmres, Method, Solver, Stop};
 use std::sync::Arc;
-use support::{Random, assert_same, device, random_matrix, unless_refused};
 
 fn solve<T: Scalar, B: Backend>(dev: &mut B, n: usize, method: &dyn Method<T>) -> Result<Vec<T>> {
     let a = Arc::new(random_matrix::<T>(n, n, 20, 1));
@@ -25,7 +23,7 @@ fn every_kernel<T: Scalar>() {
     for method in methods {
         for n in [300, 700] {
             let expected = solve(&mut Reference::new(), n, &*method).unwrap();
-            for mode in support::modes() {
+            for mode in crate::support::modes() {
                 dev.set_mode(mode);
                 let mark = dev.mark();
                 let got = unless_refused(mode, solve(&mut dev, n, &*method), method.name());

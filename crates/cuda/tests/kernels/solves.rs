@@ -1,6 +1,5 @@
 //! Whole solves against the serial reference: equal bits of outcomes, histories and solutions, in every mode.
-mod support;
-
+use crate::support::{Random, assert_same, device, modes, random_matrix, unless_refused};
 use lacuna_cuda::{Cuda, Mode, compiler_found};
 use lacuna_engine::{Backend, Diagonal, Format, LinOp, Matrix, Reason, Reference, Result, Scalar};
 use lacuna_formats::{Csr, Spec, convert};
@@ -10,7 +9,6 @@ use lacuna_solvers::{
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use support::{Random, assert_same, device, modes, random_matrix, unless_refused};
 
 fn methods<T: Scalar>() -> Vec<Box<dyn Method<T>>> {
     let gmres = |restart, orthogonalization, side| {
