@@ -90,7 +90,7 @@ impl Suggested {
 /// A row order by name, and what the matrix is before and after it; `None` if there is no such order.
 type Ordered = (&'static str, Option<[Profile; 2]>);
 
-/// Every row order of a square matrix that changes it, and the one for its diagonal.
+/// Every row order of a square matrix that changes it, and whether there is one for its diagonal.
 fn orders<T: Scalar>(a: &Csr<T>) -> Result<Vec<Ordered>> {
     let mut orders = Vec::new();
     for order in &ORDERS {
@@ -99,8 +99,11 @@ fn orders<T: Scalar>(a: &Csr<T>) -> Result<Vec<Ordered>> {
             orders.push((order.name, Some([a, &permuted].map(Profile::of))));
         }
     }
-    let moved = heaviest_diagonal(a).map(|rows| a.rearranged(Some(&rows), None)).transpose()?;
-    orders.push((MATCHING.name, moved.map(|moved| [a, &moved].map(Profile::of))));
+    let rows = heaviest_diagonal(a);
+    if rows.as_ref().is_none_or(|rows| (0..).zip(rows.order()).any(|(new, old)| new != *old)) {
+        let moved = rows.map(|rows| a.rearranged(Some(&rows), None)).transpose()?;
+        orders.push((MATCHING.name, moved.map(|moved| [a, &moved].map(Profile::of))));
+    }
     Ok(orders)
 }
 
@@ -376,7 +379,7 @@ fn spectrum(ritz: &RitzValues) -> Option<String> {
     let [negative, positive] = signs(ritz, low, high);
     let said = match (negative, positive, ritz.condition(), ritz.cg_iterations(TOLERANCE)) {
         (0, _, Some(condition), Some(iterations)) if positive == steps => format!(
-            "none negative; a condition of at least {condition:.1e}, with which cg takes about {} iterations or more to {TOLERANCE:e}",
+            "none negative; a condition of at least {condition:.1e}; cg takes at most about {} iterations to {TOLERANCE:e} if it is no larger",
             thousands(iterations)
         ),
         (0, 0, ..) => "all are 0, so that A looks singular".into(),

@@ -69,7 +69,8 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
         _ => {}
     };
     names_other(&mut chosen_method);
-    remarks.extend(without_cycles(&system.options, &*method, automatic));
+    let may_be_gmres = automatic && given.rows() == given.cols();
+    remarks.extend(without_cycles(&system.options, &*method, may_be_gmres));
     let definite = method.info().positive_definite();
     let adjoint = system.adjoint || method.needs_adjoint();
     // Found here, since the range of the numbers depends on it.
@@ -223,11 +224,15 @@ fn method_for<T: Scalar>(
 }
 
 /// What is said of a cycle that was asked for and a method without cycles.
-fn without_cycles<T: Scalar>(options: &Options, method: &dyn Method<T>, automatic: bool) -> Option<String> {
+fn without_cycles<T: Scalar>(
+    options: &Options,
+    method: &dyn Method<T>,
+    may_be_gmres: bool,
+) -> Option<String> {
     let (cycle, name) = (options.restart?, method.name());
     let info = METHODS.iter().find(|info| info.name == name)?;
     let has_cycles = info.options.iter().any(|option| option.key == "restart");
-    let later = if automatic { "; gmres takes it, should that follow" } else { "" };
+    let later = if may_be_gmres { "; gmres takes it, should that follow" } else { "" };
     (!has_cycles).then(|| format!("restart {cycle} has no effect on {name}, which has no cycles{later}"))
 }
 

@@ -226,6 +226,12 @@ fn a_cycle_that_was_asked_for_is_that_of_every_gmres() {
     let notes = solved("bicgstab");
     assert!(notes.contains("restart 7 has no effect on bicgstab") && !notes.contains("gmres"), "{notes}");
     assert!(!solved("gmres").contains("restart 7"));
+    // No method for square matrices follows a least-squares method.
+    let mut tall = Triplets::new(3, 1);
+    (0..3).for_each(|i| tall.push(i, 0, 1.0));
+    let mut system = LinearSystem::new(tall.to_csr().unwrap()).restart(7).prepare(dev).unwrap();
+    let notes = system.solve(dev, &Array1::from_elem(3, 1.0)).unwrap().1.notes.join("; ");
+    assert!(notes.contains("restart 7 has no effect on lsmr") && !notes.contains("gmres"), "{notes}");
 }
 
 #[test]
