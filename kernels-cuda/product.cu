@@ -4,7 +4,8 @@
 // Bytes per term: the entries of A once for each thread of a team, those of B once, a slot of a hash table (4), the columns
 // of a row of C that a binary search meets, and the sum.
 // Launch shape: one thread for each row (`product_bounds`), or TEAM (`product_insert`, `product_compact`, `product_sort`,
-// `product_sums`), in blocks of 256; a block for each TILE elements (`product_tiles`, `product_ends`), one (`product_scan`).
+// `product_sums`), in blocks of 256; a block for each TILE elements (`product_tiles`, `product_ends`); one block
+// (`product_scan`).
 // Assumes: arrays to be filled are zeros. The columns of a row of B differ, so that no two threads add to a sum at a time.
 #include "scalar.cuh"
 
@@ -27,7 +28,8 @@ LACUNA_FN u32 place_of(const u32 *columns, u32 from, u32 to, u32 column) {
 }
 
 // slots[i] <- one and a half times the products of entries in row i.
-extern "C" __global__ void __launch_bounds__(256) product_bounds(const u32 *a_rows, const u32 *a_columns, const u32 *b_rows, u32 *slots, u32 rows) {
+extern "C" __global__ void __launch_bounds__(256)
+    product_bounds(const u32 *a_rows, const u32 *a_columns, const u32 *b_rows, u32 *slots, u32 rows) {
     const u32 i = blockIdx.x * PRODUCT_BLOCK + threadIdx.x;
     if (i >= rows) return;
     u64 products = 0;
@@ -115,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(256)
 // counts[i] <- the number of columns in row i of C; each is in the table of the row, plus one.
 extern "C" __global__ void __launch_bounds__(256)
     product_insert(const u32 *a_rows, const u32 *a_columns, const u32 *b_rows, const u32 *b_columns,
-                              const u32 *tables, u32 *all, u32 *counts, u32 rows) {
+                   const u32 *tables, u32 *all, u32 *counts, u32 rows) {
     const u64 thread = u64(blockIdx.x) * PRODUCT_BLOCK + threadIdx.x;
     const u32 i = u32(thread / TEAM), lane = u32(thread % TEAM);
     if (thread / TEAM >= rows) return;
@@ -139,8 +141,7 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // The columns of row i, in any order; counts[i] is used up.
 extern "C" __global__ void __launch_bounds__(256)
-    product_compact(const u32 *tables, const u32 *all, const u32 *c_rows, u32 *counts, u32 *columns,
-                               u32 rows) {
+    product_compact(const u32 *tables, const u32 *all, const u32 *c_rows, u32 *counts, u32 *columns, u32 rows) {
     const u64 thread = u64(blockIdx.x) * PRODUCT_BLOCK + threadIdx.x;
     const u32 i = u32(thread / TEAM), lane = u32(thread % TEAM);
     if (thread / TEAM >= rows) return;
