@@ -1,9 +1,9 @@
 // Cell instructions: what one thread evaluates between sweeps, and the choice of the next operation.
 //
-// Formula: each operation as in Machine and Control of crates/core/src/expr/cells.rs, the control flow as in
+// Formula: each operation as in Machine and Control of crates/engine/src/expr/cells.rs, the control flow as in
 // Backend::execute. Bytes: the cells that an instruction names. Launch shape: one thread: in a persistent kernel, one
 // in every block; in a kernel of one operation, one in the last block to end. Assumes: `layout.h`, generated from
-// crates/core/src/ir/encode/mod.rs; the thread can read and write the table, the cells and the control block, in shared
+// crates/engine/src/ir/encode/mod.rs; the thread can read and write the table, the cells and the control block, in shared
 // or global memory.
 #pragma once
 #include "layout.h"

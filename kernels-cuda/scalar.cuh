@@ -1,6 +1,6 @@
 // The four number types; each operation on them is rounded in one way.
 //
-// Formula: each operation as in crates/core/src/expr/scalar.rs. A fused multiply-add only where `fma_of` is called;
+// Formula: each operation as in crates/engine/src/expr/scalar.rs. A fused multiply-add only where `fma_of` is called;
 // -fmad=false keeps the compiler from contracting anything else. Division and roots are correctly rounded.
 // Assumes: -prec-div=true -prec-sqrt=true -ftz=false (nvcc's defaults). Also compiles as host C++, for tests.
 #pragma once

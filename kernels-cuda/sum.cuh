@@ -1,6 +1,6 @@
 // The canonical sum within a warp: a segment of 256 terms, eight in each lane.
 //
-// Formula: crates/core/src/run/sum.rs. Lane l holds the terms l, l + 32, ..., l + 224; strides 128, 64 and 32 stay
+// Formula: crates/engine/src/run/sum.rs. Lane l holds the terms l, l + 32, ..., l + 224; strides 128, 64 and 32 stay
 // within a lane, 16 to 1 go between lanes. Missing terms are +0. Launch shape: whole warps.
 #pragma once
 #include "scalar.cuh"

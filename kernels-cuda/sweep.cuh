@@ -1,6 +1,6 @@
 // One operation in one kernel: shared parts of sweep.cu, the products (spmv_*.cu) and basis.cu.
 //
-// Formula: a row of a pass is a list of terms over slots; see crates/core/src/ir/lower.rs for the rounding of each.
+// Formula: a row of a pass is a list of terms over slots; see crates/engine/src/ir/lower.rs for the rounding of each.
 // Launch shape: blocks of 256 threads process a segment of 256 rows at a time, one row for each thread; a block takes
 // consecutive segments. The slots of a row and its dot terms are in dynamic shared memory. Sums: a warp sums one dot
 // product of a segment. The last block to end among those of 256 segments sums these; the last of all sums the rest and

@@ -4,7 +4,7 @@
 // operation without vectors in between.
 // Bytes moved: the cells that an instruction names. Launch shape: one work-item runs instructions, in the launch that
 // computed the sums; `advance` alone is one work-group.
-// Assumes: the layout of `crates/core/src/ir/encode`, whose constants precede this text.
+// Assumes: the layout of `crates/engine/src/ir/encode`, whose constants precede this text.
 
 // The buffers of a program. Cells are in local memory if `is_resident`, else in global memory.
 typedef struct {

@@ -1,6 +1,6 @@
 // The sums of a program, and their exchange between work-groups.
 //
-// Formula: the canonical sum, `crates/core/src/run/sum.rs`: a segment is summed by the work-group that owns it, the
+// Formula: the canonical sum, `crates/engine/src/run/sum.rs`: a segment is summed by the work-group that owns it, the
 // levels above by every work-group.
 // Bytes moved per sum: PARTS words for each segment, written once and read by every work-group.
 // Launch shape: as resident.cl. Sums are exchanged as words of value and epoch that every work-group polls, so that

@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// Our crates that each of our crates may depend on.
 const ALLOWED: [(&str, &[&str]); 12] = [
-    ("crates/core", &[]),
+    ("crates/engine", &[]),
     ("crates/formats", &["engine"]),
     ("crates/cpu", &["engine", "formats"]),
     ("kernels-opencl", &[]),
@@ -46,7 +46,7 @@ fn crates_import_only_what_they_may() {
         let manifest = root.join(folder).join("Cargo.toml");
         let manifest = std::fs::read_to_string(&manifest).unwrap_or_else(|e| panic!("{manifest:?}: {e}"));
         for (table, imports) in dependencies(&manifest) {
-            if table.ends_with("dev-dependencies") && folder != "crates/core" {
+            if table.ends_with("dev-dependencies") && folder != "crates/engine" {
                 continue; // tests may use any crate, but the source may not
             }
             for import in imports {
