@@ -27,7 +27,7 @@ LACUNA_FN void dot_columns(const StreamOp &op, const V *__restrict__ v, W w, T *
             for (u32 k = 0; k < 8; k++)
                 e[k] = row + WARP * k < op.n ? dot_term(widened<T>(fetched[k]), mine[k]) : zero<T>();
             T sum = segment_sum(e);
-            if (lane == 0) partial[j * op.segments + s] = sum;
+            if (lane == 0) partial[j * room_of(op.segments) + place_of(s)] = sum;
         }
     }
 }

@@ -1,7 +1,9 @@
-// The canonical sum within a warp: a segment of 256 terms, eight in each lane.
+// The canonical sum within a warp: of a segment of 256 terms, and of 256 segment sums, eight in each lane.
 //
-// Formula: crates/engine/src/run/sum.rs. Lane l holds the terms l, l + 32, ..., l + 224; strides 128, 64 and 32 stay
-// within a lane, 16 to 1 go between lanes. Missing terms are +0. Launch shape: whole warps.
+// Formula: crates/engine/src/run/sum.rs. Of a segment, lane l holds the terms l, l + 32, ..., l + 224; strides 128, 64
+// and 32 stay within a lane, 16 to 1 go between lanes; missing terms are +0. Of segment sums, lane l holds 8 l to
+// 8 l + 7; neighbours within a lane are added first, then neighbouring lanes; missing sums are -0, which changes no sum.
+// Launch shape: whole warps.
 #pragma once
 #include "scalar.cuh"
 
@@ -36,12 +38,22 @@ template <typename T> LACUNA_FN T segment_sum(T (&e)[8]) {
     return halved(add(e[0], e[1]), WARP);
 }
 
-// The canonical sum of `count` values of one segment in memory, in lane 0. A single value is its own sum.
-template <typename T> LACUNA_FN T sum_of(const T *values, u32 count) {
+// Where the sum of segment `i` lies: of 256 a lane takes eight neighbours, and what the lanes load at once is side by side.
+LACUNA_FN u32 place_of(u32 i) { return i / SEGMENT * SEGMENT + i % 8 * WARP + i % SEGMENT / 8; }
+
+// Numbers that the sums of `count` segments take.
+LACUNA_FN u32 room_of(u32 count) { return (count + SEGMENT - 1) / SEGMENT * SEGMENT; }
+
+// The sum of the first 256 of `count` segment sums by neighbouring pairs, in lane 0.
+template <typename T> LACUNA_FN T pair_sum(const T *sums, u32 count) {
     u32 lane = threadIdx.x % WARP;
-    if (count == 1) return values[0];
     T e[8];
 #pragma unroll
-    for (u32 k = 0; k < 8; k++) e[k] = lane + WARP * k < count ? values[lane + WARP * k] : zero<T>();
-    return segment_sum(e);
+    for (u32 k = 0; k < 8; k++) e[k] = 8 * lane + k < count ? sums[WARP * k + lane] : neg(zero<T>());
+#pragma unroll
+    for (u32 k = 0; k < 8; k += 2) e[k] = add(e[k], e[k + 1]);
+    T sum = add(add(e[0], e[2]), add(e[4], e[6]));
+#pragma unroll
+    for (u32 d = 1; d < WARP; d *= 2) sum = add(sum, from_lane_above(sum, d));
+    return sum;
 }

@@ -45,8 +45,8 @@ template <typename T> LACUNA_FN T add_term(u32 flags, T c, T v, T f, T sum) {
 struct Common {
     Flow flow;
     u64 cells, control, history;
-    u64 partial; // sums of segments, dot by dot
-    u64 group;   // sums of 256 segments each, dot by dot
+    u64 partial; // sums of segments, dot by dot, at `place_of`
+    u64 group;   // sums of 256 segments each, in the same way
     u64 tickets; // one for the whole grid, then one for each group; 0 between kernels
     u32 alone;   // the operation runs outside a program: no control block, no instructions
     u32 pad;
@@ -129,35 +129,29 @@ LACUNA_FN void sweep_rows(const Common &c, const StreamOp &op, u32 segment, T *s
         terms[d * BLOCK + tid] = term;
     }
     __syncthreads();
-    T *partial = (T *)c.partial;
+    T *partial = (T *)c.partial + place_of(segment);
     for (u32 d = tid / WARP; d < op.dots; d += WARPS) {
         T e[8];
 #pragma unroll
         for (u32 k = 0; k < 8; k++) e[k] = terms[d * BLOCK + tid % WARP + WARP * k];
         T sum = segment_sum(e);
-        if (tid % WARP == 0) partial[d * op.segments + segment] = sum;
+        if (tid % WARP == 0) partial[d * room_of(op.segments)] = sum;
     }
 }
 
-// The canonical sum of `count` values, in lane 0. Overwrites them.
-template <typename T> LACUNA_FN T sum_levels(T *values, u32 count) {
+// The sum of `count` sums by neighbouring pairs, in lane 0. Overwrites them.
+template <typename T> LACUNA_FN T sum_levels(T *sums, u32 count) {
     while (count > SEGMENT) {
         u32 next = (count + SEGMENT - 1) / SEGMENT;
         for (u32 g = 0; g < next; g++) {
-            u32 left = count - g * SEGMENT;
-            T e[8];
-            u32 lane = threadIdx.x % WARP;
-#pragma unroll
-            for (u32 k = 0; k < 8; k++)
-                e[k] = lane + WARP * k < left ? values[g * SEGMENT + lane + WARP * k] : zero<T>();
-            T sum = segment_sum(e);
+            T sum = pair_sum(sums + g * SEGMENT, count - g * SEGMENT);
             __syncwarp();
-            if (lane == 0) values[g] = sum;
+            if (threadIdx.x % WARP == 0) sums[place_of(g)] = sum; // among those just summed, or before them
             __syncwarp();
         }
         count = next;
     }
-    return sum_of(values, count);
+    return pair_sum(sums, count);
 }
 
 // The last block to end sums what is left, sets the cells and continues the program. Every thread calls it.
@@ -177,11 +171,9 @@ template <typename T> __device__ __noinline__ void conclude(const Common &c, con
     for (u32 d = warp; d < op.dots; d += WARPS) {
         T sum;
         if (op.groups > 1)
-            sum = sum_levels((T *)c.group + d * op.groups, op.groups);
-        else if (op.segments > 1)
-            sum = ((const T *)c.group)[d];
+            sum = sum_levels((T *)c.group + d * room_of(op.groups), op.groups);
         else
-            sum = ((const T *)c.partial)[d];
+            sum = ((const T *)(op.segments > 1 ? c.group : c.partial))[d * room_of(1)];
         if (tid % WARP == 0) cells[op.dot_cells_follow ? op.h + d : op.dot_cell[d]] = sum;
     }
     __syncthreads();
@@ -217,14 +209,8 @@ template <typename T> LACUNA_FN void finish(const Common &c, const StreamOp &op,
             __threadfence();
             if (tid == 0) tickets[1 + g] = 0;
             for (u32 d = tid / WARP; d < op.dots; d += WARPS) {
-                const T *values = (const T *)c.partial + d * op.segments + first;
-                T e[8];
-                u32 lane = tid % WARP;
-#pragma unroll
-                for (u32 k = 0; k < 8; k++) e[k] = lane + WARP * k < count ? values[lane + WARP * k] : zero<T>();
-                // A single value is still summed as a tree of 256 if there are other groups.
-                T sum = segment_sum(e);
-                if (lane == 0) ((T *)c.group)[d * op.groups + g] = sum;
+                T sum = pair_sum((const T *)c.partial + d * room_of(op.segments) + first, count);
+                if (tid % WARP == 0) ((T *)c.group)[d * room_of(op.groups) + place_of(g)] = sum;
             }
             __syncthreads();
             if (tid == 0) {

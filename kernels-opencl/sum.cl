@@ -1,6 +1,7 @@
 // Canonical sums: of the terms of a segment, and of the segment sums.
 //
-// Formula: a sum over n terms is the pairwise tree of fan-in 256; inside 256 the stride halves (128, 64, ..., 1).
+// Formula: crates/engine/src/run/sum.rs: inside a segment of 256 the stride halves (128, 64, ..., 1); of the segment sums
+// neighbouring pairs are added. Missing terms are +0, missing segment sums -0, which changes no sum.
 // Bytes moved: one partial sum for each sum and 256 terms, written and read; 1/256 of that more if sums are folded.
 // Launch shape: whole work-groups. The last work-group to end an operation adds the partial sums of all; if these are
 // more than LACUNA_FOLD numbers, a launch of `fold` after the operation sums them 256 to 1 first, in as many
@@ -31,6 +32,16 @@ static inline number sum_32(__local number *work, uint blocks) {
 }
 #endif
 
+// Where the sum of segment `i` lies, and how many numbers the sums of `count` segments take. On a GPU a work-item takes eight
+// neighbours of 256, and what work-items load at once is side by side.
+#if LACUNA_CPU
+static inline uint place_of(uint i) { return i; }
+static inline uint room_of(uint count) { return count; }
+#else
+static inline uint place_of(uint i) { return i / SEGMENT * SEGMENT + i % 8 * 32 + i % SEGMENT / 8; }
+static inline uint room_of(uint count) { return segments_of(count) * SEGMENT; }
+#endif
+
 // Sums the terms in `work`, for each of `batch` sums and each segment of this work-group from `first` on, into
 // `partials`. On a CPU these are all 256 terms of a segment, else what each work-item has left after halving its eight.
 static inline void sum_segments(__local number *work, uint batch, __global number *partials, uint first_sum,
@@ -44,7 +55,7 @@ static inline void sum_segments(__local number *work, uint batch, __global numbe
     number sum = sum_32(work, batch * SUBS);
     uint segment = first + ITEM % SUBS;
     if (ITEM < batch * SUBS && segment < segments) {
-        partials[(ulong)(first_sum + ITEM / SUBS) * segments + segment] = sum;
+        partials[(ulong)(first_sum + ITEM / SUBS) * room_of(segments) + place_of(segment)] = sum;
     }
 #endif
 }
@@ -66,15 +77,18 @@ static inline bool folds(const Place *p, uint op) {
 }
 
 #if !LACUNA_CPU
-// This work-item's eight of 256 terms from `from` on; terms from `left` on are zero.
-static inline void read_8(__global const number *from, uint left, number *e) {
+// This work-item's eight of the first 256 of `left` segment sums.
+static inline void read_8(__global const number *sums, uint left, number *e) {
+    const uint lane = ITEM % 32;
     UNROLLED
     for (uint m = 0; m < 8; m++) {
-        uint i = ITEM % 32 + 32 * m;
-        e[m] = i < left ? read_shared(from + i) : ZERO;
+        e[m] = 8 * lane + m < left ? read_shared(sums + 32 * m + lane) : NOTHING;
     }
 }
 #define SUM_OF(e) SUM_8((e)[0], (e)[1], (e)[2], (e)[3], (e)[4], (e)[5], (e)[6], (e)[7])
+#define PAIRS_OF(e) PAIRS_8((e)[0], (e)[1], (e)[2], (e)[3], (e)[4], (e)[5], (e)[6], (e)[7])
+// Where number `i` of `work` goes so that `sum_32` adds neighbours.
+static inline uint in_pairs(uint i) { return i / 32 * 32 + reversed(i % 32, 5); }
 #endif
 
 // Canonical sums of `terms` partial sums each, at most 65536, into cells, by one whole work-group.
@@ -84,13 +98,12 @@ static inline void sum_partials(const Place *p, uint op, uint terms, __global nu
 #if LACUNA_CPU
     for (uint d = 0; d < sums; d++) {
         __global number *own = partials + (ulong)d * terms;
-        for (uint left = terms; left > 1; left = segments_of(left)) {
-            for (uint c = 0; c < segments_of(left); c++) {
-                uint count = min(SEGMENT, left - c * SEGMENT);
-                EACH(e, count) { work[e] = own[c * SEGMENT + e]; }
-                PAD(e, count) { work[e] = ZERO; }
-                sum_256(work);
-                own[c] = work[0];
+        for (uint left = terms; left > 1; left = left / 2 + left % 2) {
+            for (uint c = 0; c < left / 2; c++) {
+                own[c] = own[2 * c] + own[2 * c + 1];
+            }
+            if (left % 2) {
+                own[left / 2] = own[left - 1];
             }
         }
         set_sum(p, op, d, terms == 0 ? ZERO : own[0]);
@@ -98,7 +111,7 @@ static inline void sum_partials(const Place *p, uint op, uint terms, __global nu
 #else
     if (terms <= 1) {
         for (uint d = ITEM; d < sums; d += THREADS) {
-            set_sum(p, op, d, terms == 0 ? ZERO : read_shared(partials + d));
+            set_sum(p, op, d, terms == 0 ? ZERO : read_shared(partials + d * room_of(terms)));
         }
         SYNC_ALL();
         return;
@@ -113,11 +126,11 @@ static inline void sum_partials(const Place *p, uint op, uint terms, __global nu
             UNROLLED
             for (uint b = 0; b < LACUNA_BATCH; b++) {
                 uint q = q0 + b * (THREADS / 32) + ITEM / 32, i = q % chunks * SEGMENT;
-                read_8(partials + (ulong)(d0 + q / chunks) * terms + i, q < total ? terms - i : 0, e[b]);
+                read_8(partials + (ulong)(d0 + q / chunks) * room_of(terms) + i, q < total ? terms - i : 0, e[b]);
             }
             UNROLLED
             for (uint b = 0; b < LACUNA_BATCH; b++) {
-                work[b * THREADS + ITEM] = SUM_OF(e[b]);
+                work[b * THREADS + in_pairs(ITEM)] = PAIRS_OF(e[b]);
             }
             number sum = sum_32(work, at_once);
             if (ITEM < at_once && q0 + ITEM < total) {
@@ -133,8 +146,8 @@ static inline void sum_partials(const Place *p, uint op, uint terms, __global nu
             const uint k = ITEM % 32;
             for (uint x = ITEM; x < here * 32; x += THREADS) {
                 __local const number *from = level + x / 32 * chunks;
-#define TERM(m) (k + 32 * (m) < chunks ? from[k + 32 * (m)] : ZERO)
-                work[x] = SUM_8(TERM(0), TERM(1), TERM(2), TERM(3), TERM(4), TERM(5), TERM(6), TERM(7));
+#define TERM(m) (8 * k + (m) < chunks ? from[8 * k + (m)] : NOTHING)
+                work[in_pairs(x)] = PAIRS_8(TERM(0), TERM(1), TERM(2), TERM(3), TERM(4), TERM(5), TERM(6), TERM(7));
 #undef TERM
             }
             number sum = sum_32(work, here);
@@ -215,15 +228,15 @@ __kernel LACUNA_GROUP void KERNEL(fold)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
 #if !LACUNA_CPU
     const uint terms = segments_of(OP(place, op, LACUNA_OP_N)), chunks = segments_of(terms), sums = sums_of(p, op);
-    __global number *folded = partials + (ulong)sums * terms;
+    __global number *folded = partials + (ulong)sums * room_of(terms);
     for (uint q = group; q < sums * chunks; q += groups) {
         number e[8];
-        uint i = q % chunks * SEGMENT;
-        read_8(partials + (ulong)(q / chunks) * terms + i, terms - i, e);
-        work[ITEM] = SUM_OF(e);
+        uint d = q / chunks, c = q % chunks, i = c * SEGMENT;
+        read_8(partials + (ulong)d * room_of(terms) + i, terms - i, e);
+        work[in_pairs(ITEM)] = PAIRS_OF(e);
         number sum = sum_32(work, SUBS);
         if (ITEM == 0) {
-            folded[q] = sum;
+            folded[(ulong)d * room_of(chunks) + place_of(c)] = sum;
         }
     }
     finish(place, op, chunks, control, folded, counter, local_capacity, slots, work);

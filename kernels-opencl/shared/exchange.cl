@@ -1,7 +1,7 @@
 // The sums of a program, and their exchange between work-groups.
 //
 // Formula: the canonical sum, `crates/engine/src/run/sum.rs`: a segment is summed by the work-group that owns it, the
-// levels above by every work-group.
+// levels above by every work-group, in chunks of up to 256 segments. Missing segment sums are -0, which changes no sum.
 // Bytes moved per sum: PARTS words for each segment, written once and read by every work-group.
 // Launch shape: as resident.cl. Sums are exchanged as words of value and epoch that every work-group polls, so that
 // barrier and reduction take one round trip; the two halves of the buffer alternate.
@@ -44,7 +44,18 @@ typedef struct {
 #define CELL(c) local_cells[c]
 #define ROW(i) (s->first + (i) * WAYS + s->way)
 
-// The canonical sum of the chunks, of which there are at most eight.
+// Sums of a chunk for one lane of a warp, neighbours, and lanes of a chunk, both powers of two.
+#define PIECES LACUNA_PIECES
+#define SPREAD LACUNA_SPREAD
+// Numbers that a sum takes in an exchange, and where that of segment `i` lies, `pieces` to a lane: what the lanes load
+// at once is side by side.
+#define ROOM (LACUNA_CHUNKS * 32u * PIECES)
+static inline uint place_of(uint i, uint pieces) {
+    const uint chunk = 32 * pieces;
+    return i / chunk * chunk + i % pieces * 32 + i % chunk / pieces;
+}
+
+// The sum of the chunks by neighbouring pairs; there are at most eight.
 static inline number last_sum(__local const number *got, uint count) {
     if (count <= 1) {
         return got[0];
@@ -53,17 +64,21 @@ static inline number last_sum(__local const number *got, uint count) {
         number e[8];
 #pragma unroll
         for (uint k = 0; k < 8; k++) {
-            e[k] = (k < count ? got[k] : ZERO) + ZERO;
+            e[k] = k < count ? got[k] : NOTHING;
         }
-        return SUM_8(e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7]);
+        return PAIRS_8(e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7]);
     }
-    number a = got[0] + ZERO, b = got[1] + ZERO;
-    number c = (count > 2 ? got[2] : ZERO) + ZERO, d = (count > 3 ? got[3] : ZERO) + ZERO;
-    return (a + c) + (b + d);
+    number c = count > 2 ? got[2] : NOTHING, d = count > 3 ? got[3] : NOTHING;
+    return (got[0] + got[1]) + (c + d);
 }
 
 #if LACUNA_NVIDIA
-// The canonical sum of terms that a warp holds with stride 32, `count` in each lane; the result is in every lane.
+// The sum of a lane's `count` neighbours by pairs.
+static inline number pairs_of(const number *e, uint count) {
+    return count == 8 ? PAIRS_8(e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7])
+        : count == 4 ? (e[0] + e[1]) + (e[2] + e[3]) : count == 2 ? e[0] + e[1] : e[0];
+}
+// The sum of a segment whose terms a warp holds with stride 32, `count` in each lane; the result is in every lane.
 static inline number warp_sum_of(const number *e, uint count) {
     number sum = count == 8 ? SUM_8(e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7])
         : count == 4 ? (e[0] + e[2]) + (e[1] + e[3]) : count == 2 ? e[0] + e[1] : e[0];
@@ -83,7 +98,7 @@ static inline number segment_of(__local const number *terms) {
     return warp_sum_of(e, SPAN / 32);
 }
 #else
-// Sums blocks of 256 terms in place, by all work-items.
+// Sums blocks of 256 terms in place by halving the stride, by all work-items.
 static inline void halve(__local number *terms, uint blocks) {
     for (uint stride = SEGMENT / 2; stride > 0; stride /= 2) {
         BARRIER();
@@ -106,7 +121,7 @@ static inline void put_sum(const Share *s, const State *state, uint slot, uint i
     if (ONE_GROUP) {
         s->got[slot * s->mine + i] = sum;
     } else {
-        uint at = (slot * s->segments + s->from + i) * WAYS + s->way;
+        uint at = (slot * ROOM + place_of(s->from + i, PIECES)) * WAYS + s->way;
         put_number(half_of(s, state->epoch + 1), at, sum, state->epoch + 1);
     }
 }
@@ -182,8 +197,6 @@ static inline void send_columns(const Share *s, State *state, GATHERED v, ulong 
 static inline uint chunks_of(const Share *s) { return ONE_GROUP ? s->mine : LACUNA_CHUNKS; }
 
 #if LACUNA_NVIDIA
-// Maximum segments of a chunk for one lane.
-#define PIECES LACUNA_PIECES
 // Chunk `chunk` of `count` sums from `d` on, polled until all their segments have arrived. By one warp, the sums in
 // every lane; at most FEW_WORDS words a lane are in flight.
 #define FEW_WORDS 16
@@ -195,10 +208,10 @@ static inline void collect_chunk(const Share *s, __global const ulong *words, ul
         there = true;
 #pragma unroll
         for (uint at = 0; at < count * PIECES * WAYS; at++) {
-            const uint i = chunk * SEGMENT + WARP_LANE + 32 * (at / WAYS % PIECES);
-            e[at] = ZERO;
-            if (i < s->segments) {
-                uint place = ((d + at / (PIECES * WAYS)) * s->segments + i) * WAYS + at % WAYS;
+            const uint k = at / WAYS % PIECES, first = chunk * SEGMENT;
+            e[at] = NOTHING;
+            if (first + WARP_LANE * PIECES + k < s->segments) {
+                uint place = ((d + at / (PIECES * WAYS)) * ROOM + first + WARP_LANE + 32 * k) * WAYS + at % WAYS;
                 there &= get_number(words, place, epoch, &e[at]);
             }
         }
@@ -215,15 +228,10 @@ static inline void collect_chunk(const Share *s, __global const ulong *words, ul
                 : WAYS == 4 ? (p[0] + p[2 % WAYS]) + (p[1 % WAYS] + p[3 % WAYS])
                 : WAYS == 2 ? p[0] + p[1 % WAYS] : p[0];
         }
-        // Zeros beyond the last segment only turn -0 into +0; adding one zero does the same.
-        sums[c] = PIECES == 8 ? SUM_8(f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7])
-            : PIECES == 4 ? (f[0] + f[2]) + (f[1] + f[3]) : PIECES == 2 ? f[0] + f[1] : f[0];
-        if (LACUNA_SPREAD > 1) {
-            sums[c] = sums[c] + ZERO;
-        }
+        sums[c] = pairs_of(f, PIECES);
     }
 #pragma unroll
-    for (uint t = LACUNA_SPREAD / 2; t > 0; t /= 2) {
+    for (uint t = 1; t < SPREAD; t *= 2) {
 #pragma unroll
         for (uint c = 0; c < count; c++) {
             sums[c] = sums[c] + across(sums[c], t);
@@ -253,17 +261,13 @@ static inline void collect(const Share *s, State *state, uint dots) {
     for (uint d = 0; d < dots; d++) {
         for (uint c = 0; c < chunks; c++) {
             for (uint x = ITEM; x < SEGMENT; x += SIZE) {
-                uint i = c * SEGMENT + x;
-                number v = ZERO;
-                while (i < s->segments && !get_number(words, d * s->segments + i, state->epoch, &v)) {
+                uint i = c * SEGMENT + reversed(x, 8);
+                number v = NOTHING;
+                while (i < s->segments && !get_number(words, d * ROOM + place_of(i, PIECES), state->epoch, &v)) {
                 }
                 s->work[x] = v;
             }
-            if (s->segments > 1) {
-                halve(s->work, 1);
-            } else {
-                BARRIER();
-            }
+            halve(s->work, 1);
             if (ITEM == 0) {
                 s->got[d * chunks + c] = s->work[0];
             }

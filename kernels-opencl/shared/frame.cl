@@ -32,7 +32,7 @@ __kernel void LACUNA_ENTRY KERNEL(solve)(__global uchar *arena,
         group != 0 ? 0 : short_history ? (__global real *)(control + AT_HISTORY) : history, first_cell, cell_count,
         true }, exchange, shared, windows,
         staged_columns, staged_values, work, got, rows_at, window, local_columns, local_values, n, segments, half_words, from, mine,
-        first, rows, way, $SUMS * segments * PARTS * 2 };
+        first, rows, way, $SUMS * ROOM * PARTS * 2 };
     Place rare = s.p;
 $SHORTER    State state = { GIVEN(STATE_EPOCH), GIVEN(STATE_TAG), LACUNA_NONE, 0, LACUNA_NONE, false, true };
     const ulong start = state.epoch;

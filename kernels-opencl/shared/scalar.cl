@@ -88,6 +88,8 @@ static inline number from_real(real a) { return a; }
 static inline number read_shared(volatile __global const number *at) { return *at; }
 #endif
 #define ONE from_real((real)1)
+// What changes no number when added: -0.
+#define NOTHING (-ZERO)
 
 // The narrower type: for values of some matrices, and for some vectors if LACUNA_NARROW is 1.
 #if LACUNA_COMPLEX
@@ -182,6 +184,8 @@ typedef number Fetched;
 // A term of a dot product.
 static inline number dot_term(number a, number b) { return times(conjugate(a), b); }
 
-// Eight terms of a canonical sum, `step` apart, by halving.
+// Eight terms of a segment, `step` apart, by halving; and eight segment sums by neighbouring pairs.
 #define SUM_8(e0, e1, e2, e3, e4, e5, e6, e7) \
     ((((e0) + (e4)) + ((e2) + (e6))) + (((e1) + (e5)) + ((e3) + (e7))))
+#define PAIRS_8(e0, e1, e2, e3, e4, e5, e6, e7) \
+    ((((e0) + (e1)) + ((e2) + (e3))) + (((e4) + (e5)) + ((e6) + (e7))))

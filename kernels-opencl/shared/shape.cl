@@ -51,6 +51,16 @@
 
 static inline uint segments_of(uint n) { return n / SEGMENT + (n % SEGMENT != 0); }
 
+// The lowest `bits` bits of `x` in reverse order. Halving the stride of numbers that lie in this order adds neighbouring
+// pairs.
+static inline uint reversed(uint x, uint bits) {
+    uint r = 0;
+    for (uint b = 0; b < bits; b++) {
+        r |= (x >> b & 1u) << (bits - 1 - b);
+    }
+    return r;
+}
+
 // The words of a matrix in `names`: format, lanes, then a byte offset (or a number) for each argument.
 #define MATRIX_FORMAT 0
 #define MATRIX_LANES 1

@@ -20,6 +20,10 @@
 // The first row of a lane in a unit: a share of a segment.
 #define BASE(unit) ((unit) / SHARE * SEGMENT + (unit) % SHARE * 32u + WARP_LANE)
 #define FENCE() __asm__ volatile("fence.acq_rel.gpu;" ::: "memory")
+// For the sums of chunks what PIECES, SPREAD and ROOM are for those of segments.
+#define UPPER_PIECES LACUNA_UPPER_PIECES
+#define UPPER_SPREAD LACUNA_UPPER_SPREAD
+#define UPPER_ROOM (32u * UPPER_PIECES)
 
 // The share of a work-group in an operation over shorter vectors of `n` rows, which computes no sums: whole runs of
 // `run` rows.
@@ -145,7 +149,7 @@ static inline __global ulong *show_sums(const Share *s, State *state, uint dots,
     }
     for (uint p = ITEM; p < dots * s->mine; p += SIZE) {
         uint d = p / s->mine, i = p - d * s->mine;
-        put_number(words, d * s->segments + s->from + i, s->got[p], state->epoch);
+        put_number(words, d * ROOM + place_of(s->from + i, PIECES), s->got[p], state->epoch);
     }
     return words;
 }
@@ -172,7 +176,7 @@ static inline void collect_streaming(const Share *s, State *state, uint dots, ui
             if (state->dirty) {
                 FENCE();
             }
-            put_number(upper, u, sum, state->epoch);
+            put_number(upper, u / chunks * UPPER_ROOM + place_of(u % chunks, UPPER_PIECES), sum, state->epoch);
         }
     }
     for (uint d = WARP; d < dots; d += WARPS) {
@@ -181,16 +185,19 @@ static inline void collect_streaming(const Share *s, State *state, uint dots, ui
         do {
             there = true;
 #pragma unroll
-            for (uint k = 0; k < 8; k++) {
-                uint i = WARP_LANE + 32 * k;
-                e[k] = ZERO;
-                if (i < chunks) {
-                    there &= get_number(upper, d * chunks + i, state->epoch, &e[k]);
+            for (uint k = 0; k < UPPER_PIECES; k++) {
+                e[k] = NOTHING;
+                if (WARP_LANE * UPPER_PIECES + k < chunks) {
+                    there &= get_number(upper, d * UPPER_ROOM + WARP_LANE + 32 * k, state->epoch, &e[k]);
                 }
             }
         } while (!there);
         __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
-        number sum = chunks == 1 ? e[0] : warp_sum(e);
+        number sum = pairs_of(e, UPPER_PIECES);
+#pragma unroll
+        for (uint t = 1; t < UPPER_SPREAD; t *= 2) {
+            sum = sum + across(sum, t);
+        }
         if (WARP_LANE == 0) {
             s->work[d] = sum;
         }

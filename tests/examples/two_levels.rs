@@ -5,9 +5,9 @@
 //! boxes. Each line is a mode: the fastest of several solves with fixed iterations, with right-hand side and
 //! solution on the device, and the least bandwidth that this implies. The last line says whether all modes
 //! gave the same bits.
-use lacuna_engine::{Backend, LinOp};
+use lacuna_engine::{Device, LinOp};
 use lacuna_formats::{Csr, Spec, convert};
-use lacuna_solvers::{Options, Placed, Solver, Stop, method};
+use lacuna_solvers::{Options, Placed, Setup, Solver, Stop, method};
 use lacuna_tests::narrow::TwoLevel;
 use std::error::Error;
 use std::sync::Arc;
@@ -22,25 +22,25 @@ struct Work {
     solves: usize,
 }
 
-/// Times a backend; returns the solution as bits.
-fn time<B: Backend>(mut dev: B, mode: &str, work: &Work) -> Done<Vec<u64>> {
+/// Times a device; returns the solution as bits.
+fn time(dev: &Device, mode: &str, work: &Work) -> Done<Vec<u64>> {
     let Work { a, side, narrow, iterations, solves } = work;
     let operator = dev.matrix::<f64>(convert(a, "dia")?)?;
     let cycle = TwoLevel { side: *side, of_box: side.div_ceil(32).max(4), narrow: *narrow };
-    let m = Placed::new(&mut dev, Box::new(cycle), a, operator)?;
+    let m = Placed::new(dev, Box::new(cycle), a, *operator, Setup::new())?;
     let stop = Stop { rtol: 0.0, max_iters: *iterations, ..Stop::default() };
     let m = Some(&m as &dyn LinOp<f64>);
-    let mut solver = Solver::new(&mut dev, &operator, m, &*method("cg", &Options::default())?, stop)?;
+    let mut solver = Solver::new(dev, &operator, m, &*method("cg", &Options::default())?, stop)?;
     let b: Vec<f64> = (0..a.rows()).map(|i| (i * 7919 % 1013) as f64 / 1013.0 - 0.4).collect();
     let mut x = vec![0.0; b.len()];
-    solver.solve(&mut dev, &b, &mut x)?;
+    solver.solve(&b, &mut x)?;
     let bits = x.iter().map(|x| x.to_bits()).collect();
     let mut best = f64::INFINITY;
     for _ in 0..*solves {
         dev.clear(solver.x())?;
-        best = best.min(solver.solve_on_device(&mut dev, None)?.time.as_secs_f64());
+        best = best.min(solver.solve_on_device(None)?.time.as_secs_f64());
     }
-    let done = solver.solve_on_device(&mut dev, None)?.iterations;
+    let done = solver.solve_on_device(None)?.iterations;
     let bytes = solver.program().bytes_of_solve(done, 0) as f64;
     println!(
         "n {:>9} {:<6} {mode:<8} {done:>3} iterations, {:>9.2} us each, {:>7.1} GB/s",
@@ -56,7 +56,7 @@ fn cuda(work: &Work) -> Done<Vec<Vec<u64>>> {
     use lacuna_cuda::{Cuda, CudaOptions, Mode};
     let modes = [("jit", Mode::Jit), ("graph", Mode::Graph), ("stream", Mode::Stream)];
     let open = |mode| Cuda::with(&CudaOptions { mode: Some(mode), ..CudaOptions::default() });
-    modes.into_iter().map(|(name, mode)| time(open(mode)?, name, work)).collect()
+    modes.into_iter().map(|(name, mode)| time(&open(mode)?.into(), name, work)).collect()
 }
 
 fn opencl(work: &Work) -> Done<Vec<Vec<u64>>> {
@@ -65,7 +65,7 @@ fn opencl(work: &Work) -> Done<Vec<Vec<u64>>> {
     let can = open(Mode::Auto)?.modes();
     let modes = [("jit", Mode::Jit), ("launches", Mode::Launches)];
     let modes = modes.into_iter().filter(|(_, mode)| can.contains(mode));
-    modes.map(|(name, mode)| time(open(mode)?, name, work)).collect()
+    modes.map(|(name, mode)| time(&open(mode)?.into(), name, work)).collect()
 }
 
 fn main() -> Done<()> {

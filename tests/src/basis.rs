@@ -2,21 +2,21 @@
 use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::Rng;
 use crate::on_both;
-use lacuna_engine::{Backend, Basis, Cells, Pass, Scalar};
+use lacuna_engine::{Basis, Cells, Device, Pass, Scalar, Scope};
 
 /// A basis with random columns.
 ///
 /// # Panics
 /// If there is no memory for it.
-pub fn random_basis<T: Scalar, B: Backend>(dev: &mut B, rng: &mut Rng, n: usize, columns: usize) -> Basis<T> {
-    let v = Backend::basis(dev, n, columns).unwrap();
+pub fn random_basis<T: Scalar>(dev: &Scope, rng: &mut Rng, n: usize, columns: usize) -> Basis<T> {
+    let v = dev.basis(n, columns).unwrap();
     (0..columns).for_each(|j| dev.upload(&rng.vector::<T>(n), v.column(j)).unwrap());
     v
 }
 
-fn run_of<T: Scalar, B: Backend>(dev: &mut B, values: &[T]) -> Cells<T> {
-    let run = Backend::cells(dev, values.len()).unwrap();
-    values.iter().enumerate().for_each(|(i, v)| Backend::write(dev, run.at(i), *v).unwrap());
+fn run_of<T: Scalar>(dev: &Scope, values: &[T]) -> Cells<T> {
+    let run = dev.run_of_cells(values.len()).unwrap();
+    values.iter().enumerate().for_each(|(i, v)| dev.write(run.at(i), *v).unwrap());
     run
 }
 
@@ -25,14 +25,14 @@ fn all<T>(run: Cells<T>) -> Vec<lacuna_engine::Cell<T>> {
 }
 
 /// `h = Vᴴ w` for one column to many, over all lengths and over some of the columns.
-pub fn dots<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn dots<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "basis_dot", |dev| {
         let mut trace = Trace::new();
         for (n, columns, used) in
             [(0, 3, 3), (1, 1, 1), (255, 2, 2), (257, 7, 5), (1000, 33, 33), (65_537, 5, 4), (3, 9, 9)]
         {
             let mut rng = Rng::new(n as u64);
-            let v = random_basis::<T, _>(dev, &mut rng, n, columns);
+            let v = random_basis::<T>(dev, &mut rng, n, columns);
             let w = upload(dev, &rng.vector::<T>(n));
             let h = run_of(dev, &vec![T::one(); columns + 1]);
             dev.basis_dot(v, w, h.take(used)).unwrap();
@@ -46,14 +46,14 @@ pub fn dots<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// `w ∓= V h`, and a pass on the rows just computed.
-pub fn axpys<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn axpys<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "basis_axpy", |dev| {
         let mut trace = Trace::new();
         for (n, columns, used) in
             [(0, 2, 2), (1, 1, 1), (256, 3, 2), (511, 8, 8), (1001, 40, 31), (70_001, 6, 5)]
         {
             let mut rng = Rng::new(n as u64 + 1);
-            let v = random_basis::<T, _>(dev, &mut rng, n, columns);
+            let v = random_basis::<T>(dev, &mut rng, n, columns);
             let [w, d, s] = std::array::from_fn(|_| upload(dev, &rng.vector::<T>(n)));
             let h = run_of(dev, &rng.vector::<T>(columns));
             let c = cells_of(dev, &rng.vector::<T>(3));
@@ -75,12 +75,12 @@ pub fn axpys<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// A column with coefficient 0 is not read: a NaN in it does not spread.
-pub fn zero_coefficients<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn zero_coefficients<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "zero coefficients", |dev| {
         let mut trace = Trace::new();
         for n in [5, 1000, 66_000] {
             let mut rng = Rng::new(n as u64 + 2);
-            let v = random_basis::<T, _>(dev, &mut rng, n, 6);
+            let v = random_basis::<T>(dev, &mut rng, n, 6);
             let nan = vec![T::from_real(f64::NAN); n];
             [1, 2, 5].into_iter().for_each(|j| dev.upload(&nan, v.column(j)).unwrap());
             let mut values = rng.vector::<T>(6);
@@ -98,11 +98,11 @@ pub fn zero_coefficients<T: Scalar, B: Backend>(make: fn() -> B) {
 
 /// Columns are ordinary vectors: passes write them, products read and write them, basis operations add to
 /// them.
-pub fn modified_columns<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn modified_columns<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "columns as vectors", |dev| {
         let mut trace = Trace::new();
         let (mut rng, n) = (Rng::new(9), 413);
-        let v = random_basis::<T, _>(dev, &mut rng, n, 5);
+        let v = random_basis::<T>(dev, &mut rng, n, 5);
         let a = crate::numbers::random_matrix::<T>(&mut rng, n, n, 6);
         let a = dev.matrix(std::sync::Arc::new(a)).unwrap();
         let h = run_of(dev, &rng.vector::<T>(4));

@@ -1,5 +1,5 @@
 //! Comparison by equal bits.
-use lacuna_engine::{Backend, Cell, Finish, History, Scalar, Vector};
+use lacuna_engine::{Cell, Finish, History, Scalar, Scope, Vector};
 use lacuna_solvers::Outcome;
 use std::fmt::Debug;
 
@@ -57,14 +57,14 @@ impl<T: Scalar> Trace<T> {
     ///
     /// # Panics
     /// If it cannot be downloaded.
-    pub fn vector<B: Backend>(&mut self, dev: &mut B, what: impl Into<String>, v: Vector<T>) {
+    pub fn vector(&mut self, dev: &Scope, what: impl Into<String>, v: Vector<T>) {
         self.numbers.push((what.into(), download(dev, v)));
     }
     /// Records cells of a device.
     ///
     /// # Panics
     /// If they cannot be read.
-    pub fn cells<B: Backend>(&mut self, dev: &mut B, what: impl Into<String>, cells: &[Cell<T>]) {
+    pub fn cells(&mut self, dev: &Scope, what: impl Into<String>, cells: &[Cell<T>]) {
         self.numbers.push((what.into(), dev.read(cells).unwrap()));
     }
     /// Records real numbers.
@@ -113,7 +113,7 @@ impl<T: Scalar> Trace<T> {
 ///
 /// # Panics
 /// If it cannot be downloaded.
-pub fn download<T: Scalar, B: Backend>(dev: &mut B, v: Vector<T>) -> Vec<T> {
+pub fn download<T: Scalar>(dev: &Scope, v: Vector<T>) -> Vec<T> {
     let mut values = vec![T::zero(); v.len];
     dev.download(v, &mut values).unwrap();
     values
@@ -123,8 +123,8 @@ pub fn download<T: Scalar, B: Backend>(dev: &mut B, v: Vector<T>) -> Vec<T> {
 ///
 /// # Panics
 /// If there is no memory for it.
-pub fn upload<T: Scalar, B: Backend>(dev: &mut B, values: &[T]) -> Vector<T> {
-    let v = Backend::vector(dev, values.len()).unwrap();
+pub fn upload<T: Scalar>(dev: &Scope, values: &[T]) -> Vector<T> {
+    let v = dev.vector(values.len()).unwrap();
     dev.upload(values, v).unwrap();
     v
 }
@@ -133,11 +133,11 @@ pub fn upload<T: Scalar, B: Backend>(dev: &mut B, values: &[T]) -> Vector<T> {
 ///
 /// # Panics
 /// If they cannot be created.
-pub fn cells_of<T: Scalar, B: Backend>(dev: &mut B, values: &[T]) -> Vec<Cell<T>> {
-    let run = Backend::cells::<T>(dev, values.len()).unwrap();
+pub fn cells_of<T: Scalar>(dev: &Scope, values: &[T]) -> Vec<Cell<T>> {
+    let run = dev.run_of_cells::<T>(values.len()).unwrap();
     let cells: Vec<_> = (0..values.len()).map(|i| run.at(i)).collect();
     for (cell, value) in cells.iter().zip(values) {
-        Backend::write(dev, *cell, *value).unwrap();
+        dev.write(*cell, *value).unwrap();
     }
     cells
 }
@@ -148,13 +148,13 @@ pub fn cells_of<T: Scalar, B: Backend>(dev: &mut B, values: &[T]) -> Vec<Cell<T>
 macro_rules! on_both {
     ($make:expr, $context:expr, |$dev:ident| $body:block) => {{
         let got: $crate::bits::Trace<_> = {
-            let mut made = $make();
-            let $dev = &mut made;
+            let made = $make().scope();
+            let $dev = &made;
             $body
         };
         let want: $crate::bits::Trace<_> = {
-            let mut made = lacuna_engine::Reference::new();
-            let $dev = &mut made;
+            let made = $crate::reference();
+            let $dev = &made;
             $body
         };
         got.agrees_with(&want, &$context);

@@ -3,11 +3,11 @@ use crate::bits::{Trace, cells_of};
 use crate::numbers::Rng;
 use crate::on_both;
 use lacuna_engine::{
-    Backend, Cell, Cells, Formula, Hessenberg, History, Pass, Reason, Recorder, Run, Scalar, Test,
+    Cell, Cells, Device, Formula, Hessenberg, History, Pass, Reason, Recorder, Run, Scalar, Scope, Test,
 };
 
 /// Every operation on every pair of the numbers.
-fn table<T: Scalar, B: Backend>(dev: &mut B, numbers: &[T]) -> Trace<T> {
+fn table<T: Scalar>(dev: &Scope, numbers: &[T]) -> Trace<T> {
     let mut trace = Trace::new();
     let c = cells_of(dev, numbers);
     let out = cells_of(dev, &[T::zero(); 9]);
@@ -32,7 +32,7 @@ fn table<T: Scalar, B: Backend>(dev: &mut B, numbers: &[T]) -> Trace<T> {
 }
 
 /// Every operation on random numbers of ordinary and extreme magnitude, each rounded as [`Scalar`] specifies.
-pub fn arithmetic<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn arithmetic<T: Scalar>(make: fn() -> Device) {
     let mut rng = Rng::new(11);
     let edge = (T::MAX.log2() / 2.0) as i32;
     let mut numbers = rng.vector::<T>(8);
@@ -40,7 +40,7 @@ pub fn arithmetic<T: Scalar, B: Backend>(make: fn() -> B) {
     numbers.extend([T::from_parts(1.0, 0.0), T::from_parts(0.0, -1.0), T::from_parts(-3.0, 4.0)]);
     on_both!(make, "arithmetic", |dev| { table(dev, &numbers) });
     on_both!(make, "sums of runs of cells", |dev| {
-        let [a, b] = [0, 1].map(|_| Backend::cells::<T>(dev, numbers.len()).unwrap());
+        let [a, b] = [0, 1].map(|_| dev.run_of_cells::<T>(numbers.len()).unwrap());
         for (i, &number) in numbers.iter().enumerate() {
             dev.write(a.at(i), number).unwrap();
             dev.write(b.at(numbers.len() - 1 - i), number).unwrap();
@@ -54,7 +54,7 @@ pub fn arithmetic<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Every operation on zeros of both signs, infinities, NaN, the largest and the smallest numbers.
-pub fn special_values<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn special_values<T: Scalar>(make: fn() -> Device) {
     let parts = [0.0, -0.0, 1.0, -2.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, T::MAX, -T::TINY];
     let mut numbers: Vec<T> = parts.into_iter().map(|re| T::from_parts(re, 0.0)).collect();
     if T::KIND.is_complex() {
@@ -65,7 +65,7 @@ pub fn special_values<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Every test on numbers around its boundary, in a program that stops when it holds.
-pub fn tests<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn tests<T: Scalar>(make: fn() -> Device) {
     let numbers = [-1.0, -0.0, 0.0, 1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN].map(T::from_real);
     type Asked<T> = (&'static str, fn(Cell<T>, Cell<T>) -> Test<T>, fn(f64, f64) -> bool);
     let asked: [Asked<T>; 5] = [
@@ -98,33 +98,33 @@ pub fn tests<T: Scalar, B: Backend>(make: fn() -> B) {
 ///
 /// # Panics
 /// If there is no memory for them.
-pub fn hessenberg<T: Scalar, B: Backend>(dev: &mut B, m: usize) -> Hessenberg<T> {
-    let mut run = |count| Backend::cells(dev, count).unwrap();
+pub fn hessenberg<T: Scalar>(dev: &Scope, m: usize) -> Hessenberg<T> {
+    let run = |count| dev.run_of_cells(count).unwrap();
     let (h, rotations, g, y, used) = (run(m * (m + 1)), run(2 * m), run(m + 1), run(m), run(1).at(0));
     Hessenberg { m, h, rotations, g, y, used }
 }
 
 /// Rotates `used` columns of a random problem and solves for `y`. Returns the original columns, `β`, `y`, and
 /// the squared residual after each column.
-pub fn least_squares<T: Scalar, B: Backend>(
-    dev: &mut B,
+pub fn least_squares<T: Scalar>(
+    dev: &Scope,
     seed: u64,
     m: usize,
     used: usize,
     trace: &mut Trace<T>,
 ) -> (Vec<Vec<T>>, T, Vec<T>, Vec<T>) {
-    let at = hessenberg::<T, _>(dev, m);
+    let at = hessenberg::<T>(dev, m);
     let mut rng = Rng::new(seed);
     let beta: T = T::from_real(2.0 + rng.real());
     let rr = cells_of(dev, &vec![T::zero(); used.max(1)]);
     let mut columns = Vec::new();
-    Backend::write(dev, at.g.at(0), beta).unwrap();
+    dev.write(at.g.at(0), beta).unwrap();
     for j in 0..used {
         let mut column: Vec<T> = rng.vector(j + 2);
         // An Arnoldi relation has a real, nonnegative subdiagonal; its last entry may vanish.
         column[j + 1] = if j + 1 == m { T::zero() } else { T::from_real(rng.real().abs()) };
         for (i, value) in column.iter().enumerate() {
-            Backend::write(dev, at.h.at(j * (m + 1) + i), *value).unwrap();
+            dev.write(at.h.at(j * (m + 1) + i), *value).unwrap();
         }
         dev.multi_axpy_dot(Pass::new("rotate").rotate(at, j, rr[j])).unwrap();
         columns.push(column);
@@ -142,13 +142,13 @@ pub fn least_squares<T: Scalar, B: Backend>(
 }
 
 /// `rotate` and `back_substitute` on random problems, complete and ended early; a zero column; `β = 0`.
-pub fn rotations<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn rotations<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "rotations", |dev| {
         let mut trace = Trace::<T>::new();
         for (m, used) in [(1, 1), (1, 0), (2, 1), (5, 5), (5, 2), (30, 30), (30, 17)] {
             least_squares(dev, m as u64, m, used, &mut trace);
         }
-        let at = hessenberg::<T, _>(dev, 3);
+        let at = hessenberg::<T>(dev, 3);
         let rr = cells_of(dev, &[T::one()]);
         let pass =
             Pass::new("zeros").rotate(at, 0, rr[0]).back_substitute(at).eval(at.g.at(1), Formula::from(2.0));

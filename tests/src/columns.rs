@@ -5,15 +5,15 @@ use crate::formats::every;
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
 use lacuna_engine::{
-    Backend, Error, Format, History, LinOp, Pass, Recorder, Run, Scalar, Scaled, Shifted, Test,
+    Device, Error, Format, History, LinOp, Pass, Recorder, Run, Scalar, Scaled, Shifted, Test,
 };
 use lacuna_formats::{Csr, Triplets};
 use std::sync::Arc;
 
 /// `Y ← A X` in one format, for each number of columns: `Y` as on the reference, and each column as a single
 /// product on the same backend.
-fn product<T: Scalar, B: Backend>(
-    make: fn() -> B,
+fn product<T: Scalar>(
+    make: fn() -> Device,
     context: &str,
     a: &Arc<dyn Format<T>>,
     x: &[Vec<T>],
@@ -23,7 +23,7 @@ fn product<T: Scalar, B: Backend>(
     on_both!(make, context, |dev| {
         let mut trace = Trace::new();
         let a = dev.matrix(a.clone()).unwrap();
-        let [many, y] = [cols, rows].map(|n| Backend::basis::<T>(dev, n, x.len()).unwrap());
+        let [many, y] = [cols, rows].map(|n| dev.basis::<T>(n, x.len()).unwrap());
         x.iter().enumerate().for_each(|(j, x)| dev.upload(x, many.column(j)).unwrap());
         let alone: Vec<Vec<T>> = (0..x.len())
             .map(|j| {
@@ -50,7 +50,7 @@ fn product<T: Scalar, B: Backend>(
 }
 
 /// Every format of a matrix, for each number of columns.
-fn in_every_format<T: Scalar, B: Backend>(make: fn() -> B, name: &str, a: &Csr<T>, counts: &[usize]) {
+fn in_every_format<T: Scalar>(make: fn() -> Device, name: &str, a: &Csr<T>, counts: &[usize]) {
     let mut rng = Rng::new(a.nnz() as u64);
     let most = counts.iter().copied().max().unwrap_or(0);
     let x: Vec<Vec<T>> = (0..most).map(|_| rng.spread(a.cols(), 10)).collect();
@@ -61,7 +61,7 @@ fn in_every_format<T: Scalar, B: Backend>(make: fn() -> B, name: &str, a: &Csr<T
 
 /// Every format, for none, one and several columns, fewer and more than a kernel processes together; matrices
 /// of many shapes.
-pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn shapes<T: Scalar>(make: fn() -> Device) {
     let mut rng = Rng::new(11);
     in_every_format(make, "257x250", &random_matrix::<T>(&mut rng, 257, 250, 7), &[0, 1, 2, 3, 4, 5, 8, 11]);
     for (rows, cols, per_row) in [(1, 1, 1), (1, 64, 30), (64, 1, 1), (33, 31, 40), (600, 90, 2)] {
@@ -75,7 +75,7 @@ pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Structures that formats are made for, with short and long rows, and numbers that are not finite.
-pub fn structures<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn structures<T: Scalar>(make: fn() -> Device) {
     for name in [
         "gen:poisson2d:37x29",
         "gen:poisson3d:9x8x11:27",
@@ -94,7 +94,7 @@ pub fn structures<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Large enough for every thread and work-group.
-pub fn large<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn large<T: Scalar>(make: fn() -> Device) {
     for name in ["gen:poisson2d:170x171", "gen:power-law:20000"] {
         in_every_format(make, name, &generated::<T>(name), &[5]);
     }
@@ -102,13 +102,13 @@ pub fn large<T: Scalar, B: Backend>(make: fn() -> B) {
 
 /// In a program: in the iteration, under a test, through composed operators, with some columns of a basis,
 /// with operations before and after.
-pub fn programs<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn programs<T: Scalar>(make: fn() -> Device) {
     for n in [60, 1000] {
         let a = random_matrix::<T>(&mut Rng::new(n as u64), n, n, 5);
         on_both!(make, format!("columns in a program of {n}"), |dev| {
             let (mut trace, mut rng) = (Trace::new(), Rng::new(12));
             let a = dev.matrix(Arc::new(a.clone())).unwrap();
-            let [x, y, z] = std::array::from_fn(|_| random_basis::<T, _>(dev, &mut rng, n, 5));
+            let [x, y, z] = std::array::from_fn(|_| random_basis::<T>(dev, &mut rng, n, 5));
             let c = cells_of(dev, &[T::from_real(0.01), T::zero(), T::zero(), T::from_real(3.0), T::one()]);
             let mut k = Recorder::new(dev, "columns");
             let (scaled, some) = (Scaled(c[0], &a), Test::LessEqual(c[1], c[3]));
@@ -135,11 +135,11 @@ pub fn programs<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Errors, by name: lengths and counts that do not match, a column on both sides, stale handles.
-pub fn refusals<T: Scalar, B: Backend>(make: fn() -> B) {
-    let dev = &mut make();
+pub fn refusals<T: Scalar>(make: fn() -> Device) {
+    let dev = &make().scope();
     let a = dev.matrix(Arc::new(random_matrix::<T>(&mut Rng::new(1), 20, 30, 3))).unwrap();
     let square = dev.matrix(Arc::new(random_matrix::<T>(&mut Rng::new(1), 20, 20, 3))).unwrap();
-    let [x, y] = [30, 20].map(|n| Backend::basis::<T>(dev, n, 4).unwrap());
+    let [x, y] = [30, 20].map(|n| dev.basis::<T>(n, 4).unwrap());
     for (x, y, expected, got) in [(y, y, 30, 20), (x, x, 20, 30), (x.take(3), y, 3, 4)] {
         match dev.spmm(&a, x, y) {
             Err(Error::Length { expected: e, got: g, .. }) => assert_eq!((e, g), (expected, got)),
@@ -148,9 +148,7 @@ pub fn refusals<T: Scalar, B: Backend>(make: fn() -> B) {
     }
     let twice = dev.spmm(&square, y.take(2), y.take(2)).unwrap_err();
     assert!(matches!(twice, Error::Pass { .. }), "{twice}");
-    let mark = dev.mark();
-    let gone = Backend::basis::<T>(dev, 20, 4).unwrap();
-    dev.release(mark);
+    let gone = dev.scope().basis::<T>(20, 4).unwrap();
     for stale in [dev.spmm(&a, x, gone), dev.spmm(&square, gone, y)] {
         assert!(matches!(stale, Err(Error::Stale { .. })), "{stale:?}");
     }

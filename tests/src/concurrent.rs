@@ -1,7 +1,8 @@
 //! Several backends at once, each in its own thread.
 use crate::bits::Trace;
+use crate::reference;
 use crate::solves::{Case, solve};
-use lacuna_engine::{Backend, Reference, Scalar};
+use lacuna_engine::{Device, Scalar};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -9,15 +10,15 @@ use std::time::Duration;
 const THREADS: usize = 8;
 
 /// Eight threads, each with its own backend, solve at once: all finish, with the reference's bits.
-pub fn several_backends_at_once<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn several_backends_at_once<T: Scalar>(make: fn() -> Device) {
     let case = |name| Case { matrix: "gen:poisson2d:70x71", method: name, precond: "jacobi", max_iters: 25 };
     let names = ["cg", "bicgstab", "gmres", "classical-cg"];
-    let want: Vec<Trace<T>> = names.iter().map(|name| solve(&mut Reference::new(), &case(name))).collect();
+    let want: Vec<Trace<T>> = names.iter().map(|name| solve(&reference(), &case(name))).collect();
     let (sender, receiver) = mpsc::channel();
     for thread in 0..THREADS {
         let (sender, name) = (sender.clone(), names[thread % names.len()]);
         std::thread::spawn(move || {
-            let dev = &mut make();
+            let dev = &make().scope();
             let case = Case { matrix: "gen:poisson2d:70x71", method: name, precond: "jacobi", max_iters: 25 };
             let traces: Vec<Trace<T>> = (0..2).map(|_| solve(dev, &case)).collect();
             // The receiver is gone if another thread has already failed the test.

@@ -1,9 +1,9 @@
 //! A backend that wraps another and counts calls: the figures that the design promises.
+use lacuna_engine::lower::Sweep;
 use lacuna_engine::{
-    Backend, Basis, Cell, Cells, CompressedRows, Control, DeviceInfo, Format, Graph, History, Mark, Matrix,
-    Op, Result, Scalar, Vector,
+    AnyFormat, Backend, Basis, Cell, Cells, DeviceInfo, Each, FormatRefs, Graph, Matrix, Number, NumberType,
+    Op, Products, Resource, Result, State, Vector,
 };
-use std::sync::Arc;
 
 /// Counts of a [`Counting`] backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,9 +20,11 @@ pub struct Counts {
     pub downloads: usize,
     /// Reads of cells, each a wait for the queue.
     pub reads: usize,
+    /// Vectors, runs of cells, matrices and plans freed.
+    pub freed: usize,
 }
 
-/// A backend that counts the calls to another.
+/// A backend that counts the calls to another. Programs run operation by operation.
 pub struct Counting<B> {
     inner: B,
     /// The counts so far.
@@ -41,62 +43,85 @@ impl<B: Backend> Counting<B> {
 }
 
 impl<B: Backend> Backend for Counting<B> {
-    fn device(&self) -> DeviceInfo {
-        self.inner.device()
+    fn info(&self) -> DeviceInfo {
+        self.inner.info()
     }
-    fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
-        self.counts.vectors += 1;
-        Backend::vector(&mut self.inner, n)
-    }
-    fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
+    fn vectors(&mut self, kind: NumberType, n: usize, columns: usize, narrow: bool) -> Result<Basis> {
         self.counts.vectors += columns;
-        Backend::basis(&mut self.inner, n, columns)
+        self.inner.vectors(kind, n, columns, narrow)
     }
-    fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>> {
-        Backend::cells(&mut self.inner, count)
+    fn cells(&mut self, kind: NumberType, count: usize) -> Result<Cells> {
+        self.inner.cells(kind, count)
     }
-    fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
+    fn matrix(&mut self, a: AnyFormat) -> Result<Matrix> {
         self.counts.matrices += 1;
         self.inner.matrix(a)
     }
-    fn set_matrix<T: Scalar>(&mut self, a: Matrix<T>, to: Arc<dyn Format<T>>) -> Result<()> {
+    fn set_matrix(&mut self, a: Matrix, to: AnyFormat) -> Result<()> {
         self.inner.set_matrix(a, to)
     }
-    fn sparse_product<T: Scalar>(&mut self, factors: &[&dyn Format<T>]) -> Result<Option<CompressedRows<T>>> {
-        self.inner.sparse_product(factors)
+    fn free(&mut self, what: Resource) {
+        self.counts.freed += 1;
+        self.inner.free(what);
     }
-    fn has_fast_sparse_algebra(&self) -> bool {
-        self.inner.has_fast_sparse_algebra()
+    fn upload(&mut self, from: &[u8], to: Vector) -> Result<()> {
+        self.counts.uploads += 1;
+        self.inner.upload(from, to)
+    }
+    fn clear(&mut self, v: Vector) -> Result<()> {
+        self.inner.clear(v)
+    }
+    fn download(&mut self, from: Vector, to: &mut [u8]) -> Result<()> {
+        self.counts.downloads += 1;
+        self.inner.download(from, to)
+    }
+    fn write(&mut self, cell: Cell, value: Number) -> Result<()> {
+        self.inner.write(cell, value)
+    }
+    fn read(&mut self, cells: &[Cell], to: &mut [u8]) -> Result<()> {
+        self.counts.reads += 1;
+        self.inner.read(cells, to)
+    }
+    fn multi_axpy_dot(&mut self, pass: &Sweep, state: State<'_>) -> Result<()> {
+        self.inner.multi_axpy_dot(pass, state)
+    }
+    fn spmv_dot(&mut self, a: Matrix, x: Vector, y: Vector, pass: &Sweep, state: State<'_>) -> Result<()> {
+        self.inner.spmv_dot(a, x, y, pass, state)
+    }
+    fn spmm(&mut self, a: Matrix, x: Basis, y: Basis, pass: &Sweep, state: State<'_>) -> Result<()> {
+        self.inner.spmm(a, x, y, pass, state)
+    }
+    fn tri_solve(&mut self, a: Matrix, b: Vector, x: Vector, pass: &Sweep, state: State<'_>) -> Result<()> {
+        self.inner.tri_solve(a, b, x, pass, state)
+    }
+    fn basis_dot(&mut self, v: Basis, w: Vector, h: Cells, pass: &Sweep, state: State<'_>) -> Result<()> {
+        self.inner.basis_dot(v, w, h, pass, state)
+    }
+    fn basis_axpy(
+        &mut self,
+        v: Basis,
+        h: Cells,
+        add: bool,
+        w: Vector,
+        pass: &Sweep,
+        state: State<'_>,
+    ) -> Result<()> {
+        self.inner.basis_axpy(v, h, add, w, pass, state)
+    }
+    fn step(&mut self, op: &Op, state: State<'_>) -> Result<()> {
+        self.counts.steps += 1;
+        self.inner.step(op, state)
+    }
+    fn sparse_product(&mut self, factors: &[Each<FormatRefs<'_>>]) -> Result<Option<Each<Products>>> {
+        self.inner.sparse_product(factors)
     }
     fn distance_two_set(&mut self, graph: Graph<'_>, priorities: &[u64]) -> Result<Option<Vec<u32>>> {
         self.inner.distance_two_set(graph, priorities)
     }
+    fn has_fast_sparse_algebra(&self) -> bool {
+        self.inner.has_fast_sparse_algebra()
+    }
     fn finish_sparse_algebra(&mut self) {
         self.inner.finish_sparse_algebra();
-    }
-    fn mark(&self) -> Mark {
-        self.inner.mark()
-    }
-    fn release(&mut self, mark: Mark) {
-        self.inner.release(mark);
-    }
-    fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
-        self.counts.uploads += 1;
-        self.inner.upload(from, to)
-    }
-    fn download<T: Scalar>(&mut self, from: Vector<T>, to: &mut [T]) -> Result<()> {
-        self.counts.downloads += 1;
-        self.inner.download(from, to)
-    }
-    fn write<T: Scalar>(&mut self, cell: Cell<T>, value: T) -> Result<()> {
-        Backend::write(&mut self.inner, cell, value)
-    }
-    fn read<T: Scalar>(&mut self, cells: &[Cell<T>]) -> Result<Vec<T>> {
-        self.counts.reads += 1;
-        self.inner.read(cells)
-    }
-    fn step<T: Scalar>(&mut self, op: &Op<T>, control: &mut Control, history: &mut History) -> Result<()> {
-        self.counts.steps += 1;
-        self.inner.step(op, control, history)
     }
 }

@@ -2,7 +2,7 @@
 use crate::bits::{cells_of, download, same, upload};
 use crate::cells::hessenberg;
 use crate::hostile::fails;
-use lacuna_engine::{Backend, Confirm, Error, History, Matrix, Pass, Reason, Recorder, Run, Scalar, Vector};
+use lacuna_engine::{Confirm, Device, Error, History, Matrix, Pass, Reason, Recorder, Run, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::sync::Arc;
 
@@ -13,24 +13,24 @@ fn stale<R>(result: Result<R, Error>, what: &str) {
     assert!(matches!(error, Error::Stale { .. }), "expected a stale handle, got: {error}");
 }
 
-/// Vectors, bases and matrices released with a mark, also when a new object has taken their place.
-pub fn stale_handles<T: Scalar, B: Backend>(make: fn() -> B) {
-    let dev = &mut make();
+/// Vectors, bases and matrices that were dropped, also when a new object has taken their place.
+pub fn stale_handles<T: Scalar>(make: fn() -> Device) {
+    let dev = &make().scope();
     let n = 40;
     let live = upload(dev, &vec![T::one(); n]);
     let c = cells_of(dev, &[T::one(); 2]);
-    let h = Backend::cells::<T>(dev, 2).unwrap();
-    let mark = dev.mark();
-    let old = upload(dev, &vec![T::one(); n]);
-    let basis = Backend::basis::<T>(dev, n, 2).unwrap();
+    let h = dev.run_of_cells::<T>(2).unwrap();
+    let (held, inner) = (dev.in_use(), dev.scope());
+    let old = upload(&inner, &vec![T::one(); n]);
+    let basis = inner.basis::<T>(n, 2).unwrap();
     let a = Csr::<T>::identity(n).unwrap();
-    let matrix = dev.matrix(Arc::new(a.clone())).unwrap();
-    dev.release(mark);
-    assert_eq!(dev.mark(), mark);
+    let matrix = inner.matrix(Arc::new(a.clone())).unwrap();
+    drop(inner);
+    assert_eq!(dev.in_use(), held);
     for replaced in [false, true] {
         if replaced {
             let _new = upload(dev, &vec![T::one(); n]);
-            let _basis = Backend::basis::<T>(dev, n, 2).unwrap();
+            let _basis = dev.basis::<T>(n, 2).unwrap();
             let _matrix = dev.matrix(Arc::new(a.clone())).unwrap();
         }
         stale(dev.upload(&vec![T::one(); n], old), "vector");
@@ -45,18 +45,15 @@ pub fn stale_handles<T: Scalar, B: Backend>(make: fn() -> B) {
         stale(dev.basis_dot(basis, live, h), "vector");
         stale(dev.basis_axpy(basis, h, live, Pass::nothing()), "vector");
         same("a live vector", &download(dev, live), &vec![T::one(); n]);
-        if !replaced {
-            dev.release(mark);
-        }
     }
     // A plan outlives its vectors: running it is an error, and so is planning a program that uses them.
-    let mark = dev.mark();
-    let old = upload(dev, &vec![T::one(); n]);
+    let inner = dev.scope();
+    let old = upload(&inner, &vec![T::one(); n]);
     let mut k = Recorder::new(dev, "program");
     k.multi_axpy_dot(Pass::new("mine").set(live, live + old));
     let program = k.finish().unwrap();
     let mut plan = dev.plan(program.clone()).unwrap();
-    dev.release(mark);
+    drop(inner);
     let run = Run { limit: 1, history: &mut History::default(), watch: None };
     stale(dev.execute(&mut plan, run), "vector");
     stale(dev.plan(program).map(drop), "vector");
@@ -64,28 +61,28 @@ pub fn stale_handles<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// A stale handle in a pass is an error that names the pass, and so is a cell of another backend. Cells
-/// released with a mark fail in reads, writes, and every part of a pass that names one.
-pub fn stale_cells<T: Scalar, B: Backend>(make: fn() -> B) {
-    let dev = &mut make();
+/// that were dropped fail in reads, writes, and every part of a pass that names one.
+pub fn stale_cells<T: Scalar>(make: fn() -> Device) {
+    let dev = &make().scope();
     let x = upload(dev, &[T::one(); 9]);
-    let abroad = &mut make();
+    let abroad = &make().scope();
     let (foreign, y) = (cells_of(abroad, &[T::one()])[0], upload(abroad, &[T::one(); 9]));
     let _home = cells_of(dev, &[T::one(); 3]);
     stale(dev.multi_axpy_dot(Pass::new("mine").set(x, foreign * x)), "mine");
     stale(dev.multi_axpy_dot(Pass::new("mine").set(x, x + y)), "mine");
     let live = cells_of(dev, &[T::one(); 2])[0];
-    let basis = Backend::basis::<T>(dev, 9, 2).unwrap();
-    let mark = dev.mark();
-    let old = cells_of(dev, &[T::one(); 3])[2];
-    let run = Backend::cells::<T>(dev, 2).unwrap();
-    let small = hessenberg::<T, _>(dev, 2);
-    dev.release(mark);
+    let basis = dev.basis::<T>(9, 2).unwrap();
+    let inner = dev.scope();
+    let old = cells_of(&inner, &[T::one(); 3])[2];
+    let run = inner.run_of_cells::<T>(2).unwrap();
+    let small = hessenberg::<T>(&inner, 2);
+    drop(inner);
     for replaced in [false, true] {
         if replaced {
             let _new = cells_of(dev, &[T::one(); 50]);
         }
         stale(dev.read(&[live, old]), "cell");
-        stale(Backend::write(dev, old, T::one()), "cell");
+        stale(dev.write(old, T::one()), "cell");
         let mine = || Pass::new("mine");
         stale(dev.multi_axpy_dot(mine().eval(old, live + 1.0)), "mine");
         stale(dev.multi_axpy_dot(mine().eval(live, live * (old / 2.0))), "mine");
@@ -102,19 +99,19 @@ pub fn stale_cells<T: Scalar, B: Backend>(make: fn() -> B) {
         stale(dev.basis_axpy(basis, run, x, Pass::nothing()), "cell");
     }
     assert_eq!(dev.read(&[live]).unwrap(), [T::one()]);
-    let mark = dev.mark();
-    let old = cells_of(dev, &[T::one(); 300])[299];
+    let inner = dev.scope();
+    let old = cells_of(&inner, &[T::one(); 300])[299];
     let mut k = Recorder::new(dev, "program");
     k.multi_axpy_dot(Pass::new("mine").eval(live, live + old));
     let mut plan = k.finish().and_then(|program| dev.plan(program)).unwrap();
-    dev.release(mark);
+    drop(inner);
     let run = Run { limit: 1, history: &mut History::default(), watch: None };
     stale(dev.execute(&mut plan, run), "mine");
 }
 
 /// Handles of another backend, though this one has an object in the same place.
-pub fn foreign_handles<T: Scalar, B: Backend>(make: fn() -> B) {
-    let (home, abroad) = (&mut make(), &mut make());
+pub fn foreign_handles<T: Scalar>(make: fn() -> Device) {
+    let (home, abroad) = (&make().scope(), &make().scope());
     let n = 12;
     let (mine, other) = (upload(home, &vec![T::one(); n]), upload(abroad, &vec![T::one(); n]));
     let a = Csr::<T>::identity(n).unwrap();
@@ -132,5 +129,5 @@ pub fn foreign_handles<T: Scalar, B: Backend>(make: fn() -> B) {
     stale(home.spmv_dot(&Matrix { rows: n + 5, ..here }, mine, long, Pass::nothing()), "matrix");
     stale(home.download(Vector { len: n + 5, ..mine }, &mut vec![T::zero(); n + 5]), "vector");
     stale(home.read(&[cell, foreign]), "cell");
-    stale(Backend::write(home, foreign, T::zero()), "cell");
+    stale(home.write(foreign, T::zero()), "cell");
 }

@@ -3,12 +3,12 @@ use crate::bits::Trace;
 use crate::numbers::{Rng, random_matrix};
 use crate::on_both;
 use crate::solves::{paired, placed, tolerance};
-use lacuna_engine::{Backend, LinOp, Scalar};
+use lacuna_engine::{Device, LinOp, Scalar};
 use lacuna_solvers::{METHODS, Options, PRECONDITIONERS, Solver, Stop, method};
 use std::sync::Arc;
 
 /// Tall, wide and square, with an empty row and a full one; with the columns scaled and without.
-pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn shapes<T: Scalar>(make: fn() -> Device) {
     let preconds = PRECONDITIONERS.iter().filter(|p| ["none", "column-scaling"].contains(&p.name));
     for (info, precond) in METHODS.iter().filter(|info| info.least_squares()).flat_map(|info| {
         preconds.clone().filter(|precond| info.accepts(precond)).map(move |p| (info, p.name))
@@ -17,17 +17,17 @@ pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
             on_both!(make, format!("{} {precond}, {rows} x {cols}", info.name), |dev| {
                 let rng = &mut Rng::new(8);
                 let (a, b) = (random_matrix::<T>(rng, rows, cols, 7), rng.vector::<T>(rows));
-                let operator = dev.matrix(Arc::new(a.clone())).unwrap();
-                let pair = paired(dev, operator, &a, true);
+                let operator = Device::matrix(dev, Arc::new(a.clone())).unwrap();
+                let pair = paired(dev, operator.clone(), &a, true);
                 let stop = Stop { rtol: tolerance::<T>(), max_iters: 60, ..Stop::default() };
                 let method = method(info.name, &Options::default()).unwrap();
-                let m = placed(dev, precond, &a, operator);
+                let m = placed(dev, precond, &a, *operator);
                 let m = m.as_ref().map(|m| m as &dyn LinOp<T>);
                 let mut solver = Solver::new(dev, &pair, m, &*method, stop).unwrap();
                 let mut trace = Trace::new();
                 let mut x = vec![T::zero(); cols];
                 for what in ["from 0", "from there"] {
-                    trace.outcome(what, solver.solve(dev, &b, &mut x).unwrap());
+                    trace.outcome(what, solver.solve(&b, &mut x).unwrap());
                     trace.numbers(what, &x);
                 }
                 trace

@@ -1,6 +1,6 @@
 //! The conformance suite: one source, run on every backend, in every number type.
 //!
-//! A case is a function generic over `T: Scalar` and `B: Backend`. It runs on a backend and on the serial
+//! A case is a function generic over `T: Scalar`. It runs on a device that a function makes and on the serial
 //! [`Reference`](lacuna_engine::Reference) and compares **by equal bits** (a NaN equals any NaN). A backend's
 //! own test file says how to create the backend, and [`conformance!`] generates a test for every case:
 //!
@@ -17,6 +17,7 @@ pub mod cells;
 pub mod columns;
 pub mod concurrent;
 pub mod counting;
+pub mod foreign_formats;
 pub mod formats;
 pub mod handles;
 pub mod hostile;
@@ -58,7 +59,7 @@ macro_rules! conformance {
                     #[allow(unused_imports)]
                     use super::*;
                     $crate::conformance! { @cases $make, $type;
-                        passes: canonical_sums every_form_of_term aliasing updates_in_order lengths large
+                        passes: canonical_sums sums_in_a_loop every_form_of_term aliasing updates_in_order lengths large
                             wide_passes formulas_around;
                         products: shapes lanes riding_passes own_format;
                         formats: shapes structures stencils grids long_rows few_heavy_rows large not_finite adjoints solves;
@@ -79,6 +80,7 @@ macro_rules! conformance {
                         narrow: passes products bases two_levels two_narrow_levels;
                         concurrent: several_backends_at_once;
                         handles: stale_handles stale_cells foreign_handles;
+                        foreign_formats: lies new_values panics panics_in_solves triangles watch_panics;
                         hostile: zero_right_hand_side exact_start tolerance_zero huge_and_tiny not_finite_input
                             wrong_lengths pass_rules program_rules tiny_systems singular_breakdown refused_allocations
                             endless_limits;
@@ -95,12 +97,17 @@ macro_rules! conformance {
                 #[test]
                 fn $case() {
                     if super::super::runs(concat!(stringify!($file), "::", stringify!($case))) {
-                        $crate::$file::$case::<$type, _>(|| ($make)().expect("a backend that was made before"));
+                        $crate::$file::$case::<$type>(|| lacuna_engine::Device::new(($make)().expect("a backend that was made before")));
                     }
                 }
             )*
         }
     )*};
+}
+
+/// The serial reference, with memory that is freed with it.
+pub fn reference() -> lacuna_engine::Scope {
+    lacuna_engine::Device::new(lacuna_engine::Reference::new()).scope()
 }
 
 /// Whether a backend could be created. If not, prints a warning, or fails if `LACUNA_REQUIRE` names it.

@@ -5,22 +5,22 @@ use crate::formats::on_grids;
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
 use crate::solves::tolerance;
-use lacuna_engine::{Backend, LinOp, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Device, LinOp, Pass, Recorder, Result, Scalar, Scope, Vector};
 use lacuna_formats::{Csr, Triplets, convert};
 use lacuna_solvers::{
-    Handles, METHODS, Options, Parts, Placed, Preconditioner, Solver, Stop, inverse_diagonal, method,
+    Handles, METHODS, Options, Parts, Placed, Preconditioner, Setup, Solver, Stop, inverse_diagonal, method,
 };
 use std::sync::Arc;
 
 /// A narrow vector with these numbers, rounded.
-fn narrow<T: Scalar, B: Backend>(dev: &mut B, numbers: &[T]) -> Vector<T> {
+fn narrow<T: Scalar>(dev: &Scope, numbers: &[T]) -> Vector<T> {
     let vector = dev.narrow_basis::<T>(numbers.len(), 1).unwrap().column(0);
     dev.upload(numbers, vector).unwrap();
     vector
 }
 
 /// Writes round, reads are exact: in copies, updates and dot products, in all kinds of passes.
-pub fn passes<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn passes<T: Scalar>(make: fn() -> Device) {
     for n in [1, 255, 256, 1003, 70_001] {
         on_both!(make, format!("narrow passes over {n}"), |dev| {
             let (mut trace, mut rng) = (Trace::new(), Rng::new(41));
@@ -45,7 +45,7 @@ pub fn passes<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Products in every format that read and write narrow vectors, with passes.
-pub fn products<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn products<T: Scalar>(make: fn() -> Device) {
     let (mut rng, n) = (Rng::new(43), 531);
     let mut all = on_grids::<T>();
     let host = Arc::new(random_matrix::<T>(&mut rng, n, n, 6));
@@ -92,14 +92,14 @@ pub fn products<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Projections on a narrow basis, of narrow and full vectors.
-pub fn bases<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn bases<T: Scalar>(make: fn() -> Device) {
     for n in [300, 20_003] {
         on_both!(make, format!("narrow bases of {n}"), |dev| {
             let (mut trace, mut rng) = (Trace::new(), Rng::new(45));
             let v = dev.narrow_basis::<T>(n, 5).unwrap();
             (0..5).for_each(|j| dev.upload(&rng.vector::<T>(n), v.column(j)).unwrap());
             let w = upload(dev, &rng.vector::<T>(n));
-            let h = dev.cells::<T>(4).unwrap();
+            let h = dev.run_of_cells::<T>(4).unwrap();
             let c = cells_of(dev, &[T::zero()]);
             for (name, w) in [("wide", w), ("narrow", v.column(4))] {
                 dev.basis_dot(v, w, h).unwrap();
@@ -125,7 +125,7 @@ pub struct TwoLevel {
 }
 
 impl<T: Scalar> Preconditioner<T> for TwoLevel {
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_, T>) -> Result<Parts<T>> {
         let (n, side, of_box) = (a.rows(), self.side, self.of_box);
         let coarse_side = side.div_ceil(of_box);
         let coarse = coarse_side * coarse_side;
@@ -203,7 +203,7 @@ fn inverted<T: Scalar>(mut a: Vec<Vec<T>>) -> Vec<Vec<T>> {
     a.into_iter().map(|row| row[n..].to_vec()).collect()
 }
 
-fn cycles<T: Scalar, B: Backend>(make: fn() -> B, side: usize, narrow: bool) {
+fn cycles<T: Scalar>(make: fn() -> Device, side: usize, narrow: bool) {
     let name = format!("gen:poisson2d:{side}x{side}");
     let a = lacuna_formats::Spec::parse(&name).unwrap().build::<T>().unwrap();
     let methods = ["cg", "flexible-cg", "minres", "bicgstab", "gmres", "fgmres"];
@@ -212,7 +212,9 @@ fn cycles<T: Scalar, B: Backend>(make: fn() -> B, side: usize, narrow: bool) {
         on_both!(make, format!("{} with two levels on {name}, narrow: {narrow}", info.name), |dev| {
             let mut trace = Trace::new();
             let operator = dev.matrix(Arc::new(a.clone())).unwrap();
-            let m = Placed::new(dev, Box::new(TwoLevel { side, of_box: 4, narrow }), &a, operator).unwrap();
+            let m =
+                Placed::new(dev, Box::new(TwoLevel { side, of_box: 4, narrow }), &a, operator, Setup::new())
+                    .unwrap();
             let method = method(info.name, &Options::default()).unwrap();
             // The recurrences of `cg` assume a linear M, which rounding satisfies to single precision.
             let rtol = if narrow { tolerance::<T>().max(1e-6) } else { tolerance::<T>() };
@@ -221,7 +223,7 @@ fn cycles<T: Scalar, B: Backend>(make: fn() -> B, side: usize, narrow: bool) {
             let mut counts = [None, Some(&m as &dyn LinOp<T>)].map(|m| {
                 let mut solver = Solver::new(dev, &operator, m, &*method, stop).unwrap();
                 let mut x = vec![T::zero(); n];
-                let outcome = solver.solve(dev, &b, &mut x).unwrap();
+                let outcome = solver.solve(&b, &mut x).unwrap();
                 assert!(outcome.converged(), "{outcome:?}");
                 trace.outcome("outcome", outcome);
                 trace.numbers("x", &x);
@@ -235,11 +237,11 @@ fn cycles<T: Scalar, B: Backend>(make: fn() -> B, side: usize, narrow: bool) {
 }
 
 /// Methods preconditioned by a two-level cycle, with rectangular matrices and a dense one.
-pub fn two_levels<T: Scalar, B: Backend>(make: fn() -> B) {
-    cycles::<T, B>(make, 41, false);
+pub fn two_levels<T: Scalar>(make: fn() -> Device) {
+    cycles::<T>(make, 41, false);
 }
 
 /// The same with narrow vectors.
-pub fn two_narrow_levels<T: Scalar, B: Backend>(make: fn() -> B) {
-    cycles::<T, B>(make, 41, true);
+pub fn two_narrow_levels<T: Scalar>(make: fn() -> Device) {
+    cycles::<T>(make, 41, true);
 }

@@ -4,20 +4,14 @@ use crate::numbers::{Rng, random_matrix};
 use crate::on_both;
 use crate::solves::tolerance;
 use lacuna_engine::{
-    Adjoint, Backend, Diagonal, Error, HostOperator, Identity, LinOp, Matrix, Pass, Product, Recorder,
-    Scalar, Scaled, Shifted, Sum, Transposed, Vector, WithAdjoint, WithTranspose,
+    Adjoint, Device, Diagonal, Error, HostOperator, Identity, LinOp, Matrix, Pass, Product, Recorder, Scalar,
+    Scaled, Scope, Shifted, Sum, Transposed, Vector, WithAdjoint, WithTranspose,
 };
 use lacuna_solvers::{METHODS, Options, Solver, Stop, method};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-fn apply<T: Scalar, B: Backend>(
-    dev: &mut B,
-    trace: &mut Trace<T>,
-    name: &str,
-    operator: &dyn LinOp<T>,
-    x: Vector<T>,
-) {
+fn apply<T: Scalar>(dev: &Scope, trace: &mut Trace<T>, name: &str, operator: &dyn LinOp<T>, x: Vector<T>) {
     let y = upload(dev, &vec![T::from_real(f64::NAN); operator.shape().0]);
     let s = upload(dev, &vec![T::one(); operator.shape().0]);
     let c = cells_of(dev, &[T::one(); 2]);
@@ -32,7 +26,7 @@ fn apply<T: Scalar, B: Backend>(
 }
 
 /// The identity, a diagonal, a matrix, scaled and shifted.
-pub fn simple<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn simple<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "simple operators", |dev| {
         let mut trace = Trace::new();
         let (mut rng, n) = (Rng::new(31), 521);
@@ -50,7 +44,7 @@ pub fn simple<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Sums and products, nested, also of rectangular matrices.
-pub fn composed<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn composed<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "composed operators", |dev| {
         let mut trace = Trace::new();
         let (mut rng, n, m) = (Rng::new(32), 300, 77);
@@ -70,7 +64,7 @@ pub fn composed<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// A pass with formulas before its updates does the same after any operator as recorded by itself.
-pub fn formulas_first<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn formulas_first<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "formulas first", |dev| {
         let mut trace = Trace::new();
         let (mut rng, n) = (Rng::new(38), 300);
@@ -109,7 +103,7 @@ pub fn formulas_first<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Transposes of operators that have one; the others return an error.
-pub fn transposed<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn transposed<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "transposed operators", |dev| {
         let mut trace = Trace::new();
         let (mut rng, n, m) = (Rng::new(33), 200, 310);
@@ -136,7 +130,7 @@ pub fn transposed<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Adjoints of operators that have one; the others return an error.
-pub fn adjoints<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn adjoints<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "adjoint operators", |dev| {
         let mut trace = Trace::new();
         let (mut rng, n, m) = (Rng::new(35), 210, 330);
@@ -184,7 +178,7 @@ impl<T: Scalar> LinOp<T> for Polynomial<T> {
 }
 
 /// A user-defined operator, alone and inside others.
-pub fn own<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn own<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "own operator", |dev| {
         let mut trace = Trace::new();
         let (mut rng, n) = (Rng::new(34), 450);
@@ -200,7 +194,7 @@ pub fn own<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Host functions: alone, with a pass, rectangular, and as matrix and preconditioner of every method.
-pub fn host<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn host<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "host operators", |dev| {
         let mut trace = Trace::new();
         let (mut rng, n, m) = (Rng::new(37), 521, 77);
@@ -230,7 +224,7 @@ pub fn host<T: Scalar, B: Backend>(make: fn() -> B) {
             let stop = Stop { rtol: tolerance::<T>(), max_iters: 300, ..Stop::default() };
             let mut solver = Solver::new(dev, &a, Some(&m), &*method, stop).unwrap();
             let (b, mut x) = (Rng::new(5).vector::<T>(n), vec![T::zero(); n]);
-            let outcome = solver.solve(dev, &b, &mut x).unwrap();
+            let outcome = solver.solve(&b, &mut x).unwrap();
             assert!(outcome.converged(), "{outcome:?}");
             trace.outcome("outcome", outcome);
             trace.numbers("x", &x);
@@ -240,8 +234,8 @@ pub fn host<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// A panic in a host function is returned as an error, and the backend remains usable.
-pub fn host_panics<T: Scalar, B: Backend>(make: fn() -> B) {
-    let dev = &mut make();
+pub fn host_panics<T: Scalar>(make: fn() -> Device) {
+    let dev = &make().scope();
     let n = 20_000;
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = calls.clone();
@@ -252,13 +246,13 @@ pub fn host_panics<T: Scalar, B: Backend>(make: fn() -> B) {
     let method = method("cg", &Options::default()).unwrap();
     let mut solver = Solver::new(dev, &a, None, &*method, Stop { max_iters: 50, ..Stop::default() }).unwrap();
     let b = vec![T::one(); n];
-    let failed = solver.solve(dev, &b, &mut vec![T::zero(); n]);
+    let failed = solver.solve(&b, &mut vec![T::zero(); n]);
     let Err(Error::Function { message }) = failed else { panic!("{failed:?}") };
     assert!(message.contains("the fourth call"), "{message}");
     assert_eq!(calls.load(Ordering::Relaxed), 4, "no function is called after one that failed");
     let (mut again, mut fresh) = (vec![T::zero(); n], vec![T::zero(); n]);
-    solver.solve(dev, &b, &mut again).unwrap();
-    solver.solve(&mut *dev, &b, &mut fresh).unwrap();
+    solver.solve(&b, &mut again).unwrap();
+    solver.solve(&b, &mut fresh).unwrap();
     same("solves after a panic", &again, &fresh);
 }
 

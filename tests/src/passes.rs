@@ -2,14 +2,16 @@
 use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::Rng;
 use crate::on_both;
-use lacuna_engine::{Backend, Expr, Formula, Pass, Scalar};
+use crate::programs::run;
+use lacuna_engine::sum::SEGMENT;
+use lacuna_engine::{Device, Expr, Formula, Pass, Scalar};
 
 /// Lengths around every boundary of a canonical sum.
 pub const LENGTHS: [usize; 15] =
     [0, 1, 2, 31, 255, 256, 257, 511, 512, 513, 4097, 65535, 65536, 65537, 200_003];
 
 /// Dot products with lengths around the boundaries of segments, of numbers with very different magnitudes.
-pub fn canonical_sums<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn canonical_sums<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "canonical sums", |dev| {
         let mut trace = Trace::new();
         for (seed, n) in LENGTHS.into_iter().enumerate() {
@@ -25,8 +27,33 @@ pub fn canonical_sums<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
+/// Numbers of segments around what a lane, a warp and a work-group of a GPU take, and what one exchange does.
+const SEGMENTS: [usize; 12] = [1, 2, 3, 5, 8, 33, 70, 129, 132, 257, 600, 2100];
+
+/// Dot products in a loop, with whole segments and with one element in the last; among them sums of −0, whose sign shows
+/// what a segment sum without a neighbour is added to.
+pub fn sums_in_a_loop<T: Scalar>(make: fn() -> Device) {
+    on_both!(make, "sums in a loop", |dev| {
+        let mut trace = Trace::new();
+        for segments in SEGMENTS {
+            for n in [SEGMENT * segments, SEGMENT * (segments - 1) + 1] {
+                let mut rng = Rng::new(n as u64);
+                let [a, b] = [12, 0].map(|spread| upload(dev, &rng.spread::<T>(n, spread)));
+                let [ones, zeros] = [T::one(), -T::zero()].map(|v| upload(dev, &vec![v; n]));
+                let c = cells_of(dev, &rng.vector::<T>(4));
+                run(dev, 2, |k| {
+                    let sums = Pass::new("sums").set(b, b + c[0] * a).dot(c[1], a, b).dot(c[2], ones, zeros);
+                    k.each(|k| k.multi_axpy_dot(sums.dot(c[3], b, b).count(c[3])));
+                });
+                trace.cells(dev, format!("n = {n}: <a,b> <1,-0> <b,b>"), &c[1..]);
+            }
+        }
+        trace
+    });
+}
+
 /// Each coefficient, with and without a factor, in first and later position, positive and negative.
-pub fn every_form_of_term<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn every_form_of_term<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "forms of term", |dev| {
         let mut trace = Trace::new();
         let (mut rng, n) = (Rng::new(1), 1003);
@@ -55,7 +82,7 @@ pub fn every_form_of_term<T: Scalar, B: Backend>(make: fn() -> B) {
             v + v,
         ];
         for (i, form) in forms.iter().enumerate() {
-            let out: [_; 4] = std::array::from_fn(|_| Backend::vector(dev, n).unwrap());
+            let out: [_; 4] = std::array::from_fn(|_| dev.vector(n).unwrap());
             let pass = Pass::new("forms")
                 .set(out[0], form.clone())
                 .set(out[1], u + form.clone())
@@ -71,7 +98,7 @@ pub fn every_form_of_term<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// A destination among its own operands, as vector and as factor, twice in a pass, and a swap of two vectors.
-pub fn aliasing<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn aliasing<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "aliasing", |dev| {
         let mut trace = Trace::new();
         for n in [1, 255, 256, 1003, 70_001] {
@@ -99,7 +126,7 @@ pub fn aliasing<T: Scalar, B: Backend>(make: fn() -> B) {
 
 /// Updates see earlier updates; dot products see the final values; an update without terms gives zero, even
 /// for a NaN.
-pub fn updates_in_order<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn updates_in_order<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "updates in order", |dev| {
         let mut trace = Trace::new();
         let (mut rng, n) = (Rng::new(3), 777);
@@ -125,7 +152,7 @@ pub fn updates_in_order<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// CG's step at every length of [`LENGTHS`].
-pub fn lengths<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn lengths<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "lengths", |dev| {
         let mut trace = Trace::new();
         for n in LENGTHS.into_iter().filter(|&n| n < 100_000) {
@@ -149,7 +176,7 @@ pub fn lengths<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// A pass over more elements than the cache of a core holds.
-pub fn large<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn large<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "a large pass", |dev| {
         let mut trace = Trace::new();
         let (mut rng, n) = (Rng::new(5), 300_007);
@@ -172,7 +199,7 @@ pub fn large<T: Scalar, B: Backend>(make: fn() -> B) {
 
 /// Many vectors, updates, terms and dot products in one pass: a backend whose tables are too small must say
 /// so.
-pub fn wide_passes<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn wide_passes<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "a wide pass", |dev| {
         let mut trace = Trace::new();
         let (mut rng, n) = (Rng::new(6), 2001);
@@ -199,7 +226,7 @@ pub fn wide_passes<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Formulas before the updates provide their coefficients; formulas after the dot products see their values.
-pub fn formulas_around<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn formulas_around<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "formulas around", |dev| {
         let mut trace = Trace::new();
         let (mut rng, n) = (Rng::new(7), 300);

@@ -2,16 +2,16 @@
 use crate::numbers::generated;
 use crate::on_both;
 use crate::solves::{Case, placed, right_hand_side, solve, solve_with, tolerance};
-use lacuna_engine::{Backend, Error, Format, LinOp, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Device, Error, Format, LinOp, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{Csr, Triplets, convert};
 use lacuna_solvers::{
-    Handles, METHODS, Options, PRECONDITIONERS, Parts, Placed, Preconditioner, Solver, Stop,
+    Handles, METHODS, Options, PRECONDITIONERS, Parts, Placed, Preconditioner, Setup, Solver, Stop,
     inverse_diagonal, method,
 };
 use std::sync::Arc;
 
 /// Multigrid cycles over several levels, with both smoothers and with a smoothed coarsest level.
-pub fn multigrid<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn multigrid<T: Scalar>(make: fn() -> Device) {
     for precond in [
         "amg:coarsest=16",
         "amg:coarsest=30,smoother=chebyshev,sweeps=2",
@@ -24,13 +24,13 @@ pub fn multigrid<T: Scalar, B: Backend>(make: fn() -> B) {
             ("gen:poisson2d:41x39", "gmres"),
         ] {
             let case = Case { matrix, method, precond, max_iters: 40 };
-            on_both!(make, format!("{case:?}"), |dev| { solve::<T, _>(dev, &case) });
+            on_both!(make, format!("{case:?}"), |dev| { solve::<T>(dev, &case) });
         }
     }
 }
 
 /// Multigrid cycles over grids: coarsened along all axes or some, even and odd, down to a point.
-pub fn grids<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn grids<T: Scalar>(make: fn() -> Device) {
     for (matrix, precond) in [
         ("gen:poisson1d:300", "multigrid:coarsest=8"),
         ("gen:poisson2d:41x30", "multigrid:coarsest=40,smoother=spai0"),
@@ -39,15 +39,15 @@ pub fn grids<T: Scalar, B: Backend>(make: fn() -> B) {
         ("gen:poisson3d:12x7x9:27", "multigrid:coarsest=1"),
     ] {
         let case = Case { matrix, method: "cg", precond, max_iters: 40 };
-        on_both!(make, format!("{case:?}"), |dev| { solve::<T, _>(dev, &case) });
+        on_both!(make, format!("{case:?}"), |dev| { solve::<T>(dev, &case) });
     }
 }
 
 /// Preconditioners with options that select other code paths.
-pub fn variants<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn variants<T: Scalar>(make: fn() -> Device) {
     for (matrix, method, precond) in VARIANTS {
         let case = Case { matrix, method, precond, max_iters: 40 };
-        on_both!(make, format!("{case:?}"), |dev| { solve::<T, _>(dev, &case) });
+        on_both!(make, format!("{case:?}"), |dev| { solve::<T>(dev, &case) });
     }
 }
 
@@ -92,7 +92,7 @@ const VARIANTS: &[(&str, &str, &str)] = &[
 struct OwnSgs;
 
 impl<T: Scalar> Preconditioner<T> for OwnSgs {
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_, T>) -> Result<Parts<T>> {
         let n = a.rows();
         let part = |keep: fn(usize, usize) -> bool| {
             let mut t = Triplets::new(n, n);
@@ -123,12 +123,12 @@ impl<T: Scalar> Preconditioner<T> for OwnSgs {
 }
 
 /// A user-defined preconditioner under every method.
-pub fn own<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn own<T: Scalar>(make: fn() -> Device) {
     for info in METHODS.iter().filter(|info| !info.adjoint) {
         on_both!(make, format!("{} with a preconditioner of one's own", info.name), |dev| {
             let a = generated::<T>("gen:poisson2d:31x17");
             let operator = dev.matrix(Arc::new(a.clone())).unwrap();
-            let m = Placed::new(dev, Box::new(OwnSgs), &a, operator).unwrap();
+            let m = Placed::new(dev, Box::new(OwnSgs), &a, operator, Setup::new()).unwrap();
             assert_eq!(m.report()[0], ("sweeps", "2".to_string()));
             let options = Options { restart: Some(12), ..Options::default() };
             let stop = Stop { rtol: tolerance::<T>(), max_iters: 60, ..Stop::default() };
@@ -141,7 +141,7 @@ pub fn own<T: Scalar, B: Backend>(make: fn() -> B) {
 
 /// New values on the same pattern, preconditioner included, give the bits of a newly created system, in every
 /// format, without allocations.
-pub fn new_values<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn new_values<T: Scalar>(make: fn() -> Device) {
     let a = generated::<T>("gen:poisson2d:21x17");
     let b = right_hand_side::<T>(a.rows(), 1);
     let mut scaled = a.clone();
@@ -161,8 +161,8 @@ pub fn new_values<T: Scalar, B: Backend>(make: fn() -> B) {
                 precond: precond.name,
                 max_iters: 60,
             };
-            let dev = &mut make();
-            if !dev.formats(a.rows(), a.bytes()).iter().any(|cost| format.starts_with(cost.format)) {
+            let dev = &make().scope();
+            if !dev.formats(a.rows(), a.bytes()).unwrap().iter().any(|cost| format.starts_with(cost.format)) {
                 continue;
             }
             let Ok(stored) = convert(&Arc::new(a.clone()), format) else { continue };
@@ -175,12 +175,12 @@ pub fn new_values<T: Scalar, B: Backend>(make: fn() -> B) {
             for step in 0..3 {
                 let values: Vec<T> = a.entries().map(|(i, j, v)| grown(step, i + j, v)).collect();
                 scaled.set_values(&values).unwrap();
-                let mark = dev.mark();
+                let mark = dev.in_use();
                 dev.set_matrix(operator, convert(&Arc::new(scaled.clone()), format).unwrap()).unwrap();
-                m.iter_mut().for_each(|m| m.update(dev, &scaled).unwrap());
+                m.iter_mut().for_each(|m| m.update(&scaled, Setup::new()).unwrap());
                 let got = solve_with(dev, &mut solver, &b, &mut vec![T::zero(); a.rows()]);
-                assert_eq!(dev.mark(), mark, "{case:?} {format}");
-                let fresh = &mut make();
+                assert_eq!(dev.in_use(), mark, "{case:?} {format}");
+                let fresh = &make().scope();
                 let operator = fresh.matrix(convert(&Arc::new(scaled.clone()), format).unwrap()).unwrap();
                 let m = placed(fresh, case.precond, &scaled, operator);
                 let operand = m.as_ref().map(|m| m as &dyn LinOp<T>);

@@ -2,12 +2,12 @@
 use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::{Rng, random_matrix};
 use crate::on_both;
-use lacuna_engine::{Argument, Backend, Error, Format, Pass, Scalar, row_sum};
+use lacuna_engine::{Argument, Device, Error, Format, Pass, Scalar, row_sum};
 use lacuna_formats::{Csr, Triplets};
 use std::sync::Arc;
 
 /// `y ← A x` for matrices of every shape, without a pass.
-pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn shapes<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "shapes", |dev| {
         let mut trace = Trace::new();
         let mut rng = Rng::new(21);
@@ -45,7 +45,7 @@ pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Rows long enough to use each number of lanes from 1 to 32.
-pub fn lanes<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn lanes<T: Scalar>(make: fn() -> Device) {
     let matrices: Vec<Csr<T>> = [3, 20, 45, 90, 180, 400]
         .into_iter()
         .map(|per_row| random_matrix(&mut Rng::new(per_row as u64), 211, 613, per_row))
@@ -66,7 +66,7 @@ pub fn lanes<T: Scalar, B: Backend>(make: fn() -> B) {
 
 /// Updates of `y` and of other vectors, factors, reads of `x`, dot products of all of them, on the rows just
 /// computed.
-pub fn riding_passes<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn riding_passes<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "riding passes", |dev| {
         let mut trace = Trace::new();
         for (n, per_row) in [(1, 1), (255, 5), (1027, 20), (30_011, 4)] {
@@ -129,7 +129,7 @@ impl<T: Scalar> Format<T> for Hilbert {
 }
 
 /// A format without a kernel either runs through its rows or is refused as unsupported.
-pub fn own_format<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn own_format<T: Scalar>(make: fn() -> Device) {
     if let Err(error) = make().matrix::<T>(Arc::new(Hilbert { n: 4 })) {
         assert!(matches!(error, Error::Unsupported { .. }), "{error}");
         return;

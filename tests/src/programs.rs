@@ -3,7 +3,7 @@ use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::{Rng, generated};
 use crate::on_both;
 use lacuna_engine::{
-    Backend, Cell, Confirm, Finish, Formula, History, Pass, Plan, Reason, Recorder, Run, Scalar,
+    Cell, Confirm, Device, Finish, Formula, History, Pass, Plan, Reason, Recorder, Run, Scalar, Scope,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -12,18 +12,14 @@ use std::sync::Arc;
 ///
 /// # Panics
 /// If it cannot be recorded, planned or run.
-pub fn run<T: Scalar, B: Backend>(
-    dev: &mut B,
-    limit: u64,
-    body: impl FnOnce(&mut Recorder<'_, T>),
-) -> (Finish, History) {
+pub fn run<T: Scalar>(dev: &Scope, limit: u64, body: impl FnOnce(&mut Recorder<'_, T>)) -> (Finish, History) {
     let mut k = Recorder::new(dev, "program");
     body(&mut k);
     let mut plan = k.finish().and_then(|program| dev.plan(program)).unwrap();
     run_again(dev, &mut plan, limit)
 }
 
-fn run_again<T: Scalar, B: Backend>(dev: &mut B, plan: &mut Plan<T>, limit: u64) -> (Finish, History) {
+fn run_again(dev: &Device, plan: &mut Plan, limit: u64) -> (Finish, History) {
     let mut history = History::default();
     let finish = dev.execute(plan, Run { limit, history: &mut history, watch: None }).unwrap();
     (finish, history)
@@ -35,7 +31,7 @@ fn infinity<T: Scalar>() -> Formula<T> {
 
 /// Setup runs once; restart runs at the start and whenever the iteration was left; every run starts from the
 /// beginning.
-pub fn flow<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn flow<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "flow", |dev| {
         let mut trace = Trace::<T>::new();
         let c = cells_of(dev, &[0.0, 0.0, 0.0, 0.0, 3.0, 7.0].map(T::from_real));
@@ -70,7 +66,7 @@ pub fn flow<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Conditions within conditions: an operation runs if all tests around it hold; sums, products and cells alike.
-pub fn nested_conditions<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn nested_conditions<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "nested conditions", |dev| {
         let mut trace = Trace::<T>::new();
         let c = cells_of(dev, &[0.0, 1.0, 0.0, 0.0, 5.0].map(T::from_real));
@@ -108,13 +104,13 @@ pub fn nested_conditions<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// What stops a program without a restart section: a test in each section, the limit, an infinite residual.
-pub fn stops<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn stops<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "stops", |dev| {
         let mut trace = Trace::<T>::new();
         let c = cells_of(dev, &[0.0, 5.0, 1.0].map(T::from_real));
         let (round, five, one) = (c[0], c[1], c[2]);
         let mut check =
-            |dev: &mut _, what: &str, limit, expected: (Reason, u64), body: &dyn Fn(&mut Recorder<'_, T>)| {
+            |dev: &Scope, what: &str, limit, expected: (Reason, u64), body: &dyn Fn(&mut Recorder<'_, T>)| {
                 let (finish, history) = run(dev, limit, |k| {
                     k.multi_axpy_dot(Pass::new("begin").eval(round, 0.0));
                     body(k);
@@ -179,7 +175,7 @@ enum Turn {
 }
 
 /// Every branch of `confirm`, with the target at 1 and progress defined as a quarter.
-pub fn confirmations<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn confirmations<T: Scalar>(make: fn() -> Device) {
     let hard = Reason::Custom("hard");
     let soft = Reason::Breakdown("soft");
     let not_finite = Reason::NotFinite("the residual");
@@ -230,7 +226,7 @@ pub fn confirmations<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// A history longer than its capacity is thinned evenly, and a second run starts a new one.
-pub fn histories<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn histories<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "histories", |dev| {
         let mut trace = Trace::<T>::new();
         let c = cells_of(dev, &[0.0, 1000.0].map(T::from_real));
@@ -253,7 +249,7 @@ pub fn histories<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Once a test has halted a section, nothing later in it changes anything: cells, vectors, products, bases.
-pub fn no_ops_after_stop<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn no_ops_after_stop<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "no-ops after a stop", |dev| {
         let mut trace = Trace::<T>::new();
         let n = 600;
@@ -262,8 +258,8 @@ pub fn no_ops_after_stop<T: Scalar, B: Backend>(make: fn() -> B) {
         let one = upload(dev, &vec![T::one(); n]);
         let a = lacuna_formats::Csr::<T>::identity(n).unwrap();
         let a = dev.matrix(Arc::new(a)).unwrap();
-        let v = Backend::basis::<T>(dev, n, 2).unwrap();
-        let h = Backend::cells::<T>(dev, 2).unwrap();
+        let v = dev.basis::<T>(n, 2).unwrap();
+        let h = dev.run_of_cells::<T>(2).unwrap();
         for leave in [false, true] {
             let (finish, history) = run(dev, 100, |k| {
                 k.multi_axpy_dot(Pass::new("begin").eval(c[0], 0.0));
@@ -295,8 +291,8 @@ pub fn no_ops_after_stop<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// A program that never ends by itself is ended by the caller's watch.
-pub fn endless_is_cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
-    let dev = &mut make();
+pub fn endless_is_cancelled<T: Scalar>(make: fn() -> Device) {
+    let dev = &make().scope();
     let c = cells_of(dev, &[T::one()]);
     let x = upload(dev, &[T::one(); 50]);
     let mut k = Recorder::new(dev, "endless");
@@ -326,7 +322,7 @@ pub fn endless_is_cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Limits, tests and cancelling end a program whose restart section confirms nothing.
-pub fn restarts_without_confirmation<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn restarts_without_confirmation<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "restarts without confirmation", |dev| {
         let mut trace = Trace::<T>::new();
         let c = cells_of(dev, &[0.0, 0.0, 3.0].map(T::from_real));
@@ -355,7 +351,7 @@ pub fn restarts_without_confirmation<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Operations recorded under a test run only if it holds, with or without a pass.
-pub fn guarded<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn guarded<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "guarded operations", |dev| {
         let mut trace = Trace::<T>::new();
         let n = 500;
@@ -385,17 +381,17 @@ pub fn guarded<T: Scalar, B: Backend>(make: fn() -> B) {
 
 /// A product is complete before its pass begins, even if the pass leaves immediately; a basis operation uses
 /// the coefficients from before a pass that sets them.
-pub fn riding_passes_come_after<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn riding_passes_come_after<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "riding passes come after", |dev| {
         let mut trace = Trace::<T>::new();
         let n = 70;
         let [x, y, w] = std::array::from_fn(|i| upload(dev, &vec![T::from_real(i as f64 + 1.0); n]));
         let a = dev.matrix(Arc::new(lacuna_formats::Csr::<T>::identity(n).unwrap())).unwrap();
         let c = cells_of(dev, &[T::one(); 2]);
-        let v = Backend::basis::<T>(dev, n, 1).unwrap();
-        let h = Backend::cells::<T>(dev, 1).unwrap();
+        let v = dev.basis::<T>(n, 1).unwrap();
+        let h = dev.run_of_cells::<T>(1).unwrap();
         dev.upload(&vec![T::one(); n], v.column(0)).unwrap();
-        Backend::write(dev, h.at(0), T::one()).unwrap();
+        dev.write(h.at(0), T::one()).unwrap();
         let (finish, _) = run(dev, 3, |k| {
             k.each(|k| k.spmv_dot(&a, x, y, Pass::new("leave").count(c[0]).leave()));
         });

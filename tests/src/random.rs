@@ -4,7 +4,7 @@
 use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::{Rng, random_matrix};
 use crate::on_both;
-use lacuna_engine::{Backend, Cell, Expr, Formula, Pass, Recorder, Run, Scalar, Vector};
+use lacuna_engine::{Cell, Device, Expr, Formula, Pass, Recorder, Run, Scalar, Scope, Vector};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -138,7 +138,7 @@ impl RandomPass {
                     (Some(sum), true) => sum - term,
                 });
             }
-            pass = pass.set(v[*dst], sum.unwrap_or(Expr::Value(T::zero())));
+            pass = pass.set(v[*dst], sum.unwrap_or(Expr::value(T::zero())));
         }
         for (cell, a, factor, b) in &self.dots {
             let b = Expr::from(v[*b]);
@@ -168,13 +168,13 @@ fn check<S: Strategy>(cases: u32, strategy: S, property: impl Fn(S::Value)) {
 }
 
 /// Random vectors and cells on a device.
-fn state<T: Scalar, B: Backend>(dev: &mut B, seed: u64, n: usize) -> (Vec<Cell<T>>, Vec<Vector<T>>) {
+fn state<T: Scalar>(dev: &Scope, seed: u64, n: usize) -> (Vec<Cell<T>>, Vec<Vector<T>>) {
     let mut rng = Rng::new(seed);
     let c = cells_of(dev, &rng.vector::<T>(CELLS));
     (c, (0..VECTORS).map(|_| upload(dev, &rng.vector::<T>(n))).collect())
 }
 
-fn everything<T: Scalar, B: Backend>(dev: &mut B, c: &[Cell<T>], v: &[Vector<T>]) -> Trace<T> {
+fn everything<T: Scalar>(dev: &Scope, c: &[Cell<T>], v: &[Vector<T>]) -> Trace<T> {
     let mut trace = Trace::new();
     trace.cells(dev, "cells", c);
     v.iter().enumerate().for_each(|(i, v)| trace.vector(dev, format!("vector {i}"), *v));
@@ -182,10 +182,10 @@ fn everything<T: Scalar, B: Backend>(dev: &mut B, c: &[Cell<T>], v: &[Vector<T>]
 }
 
 /// A random pass, twice.
-pub fn passes_agree<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn passes_agree<T: Scalar>(make: fn() -> Device) {
     check(40, (random_pass(1..7), length(), any::<u64>()), |(random, n, seed)| {
         on_both!(make, format!("n = {n}"), |dev| {
-            let (c, v) = state::<T, _>(dev, seed, n);
+            let (c, v) = state::<T>(dev, seed, n);
             dev.multi_axpy_dot(random.pass(&c, &v)).unwrap();
             dev.multi_axpy_dot(random.pass(&c, &v)).unwrap();
             everything(dev, &c, &v)
@@ -194,12 +194,12 @@ pub fn passes_agree<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// A random pass on the rows of a random product; vector 0 is the operand, vector 1 the product.
-pub fn products_agree<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn products_agree<T: Scalar>(make: fn() -> Device) {
     let size = prop_oneof![4 => 1usize..600, 1 => 600usize..20_000];
     check(30, (random_pass(0..5), size, 0usize..60, any::<u64>()), |(mut random, n, per_row, seed)| {
         random.updates.iter_mut().for_each(|(dst, _)| *dst = (*dst).max(1));
         on_both!(make, format!("n = {n}, {per_row} entries a row"), |dev| {
-            let (c, v) = state::<T, _>(dev, seed, n);
+            let (c, v) = state::<T>(dev, seed, n);
             let per_row = per_row.min(200_000 / n);
             let a = random_matrix::<T>(&mut Rng::new(seed), n, n, per_row);
             let a = dev.matrix(Arc::new(a)).unwrap();
@@ -210,13 +210,13 @@ pub fn products_agree<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Random passes on the rows of basis operations with random numbers of columns.
-pub fn bases_agree<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn bases_agree<T: Scalar>(make: fn() -> Device) {
     let size = prop_oneof![4 => 0usize..1500, 1 => 40_000usize..70_000];
     check(20, (random_pass(0..4), size, 1usize..12, any::<u64>()), |(random, n, columns, seed)| {
         on_both!(make, format!("n = {n}, {columns} columns"), |dev| {
-            let (c, v) = state::<T, _>(dev, seed, n);
-            let basis = crate::basis::random_basis::<T, _>(dev, &mut Rng::new(!seed), n, columns);
-            let h = Backend::cells(dev, columns).unwrap();
+            let (c, v) = state::<T>(dev, seed, n);
+            let basis = crate::basis::random_basis::<T>(dev, &mut Rng::new(!seed), n, columns);
+            let h = dev.run_of_cells(columns).unwrap();
             let mut k = Recorder::new(dev, "random basis");
             k.basis_dot(basis, v[0], h);
             k.basis_axpy(basis, h, v[1], random.pass(&c, &v));
@@ -242,7 +242,7 @@ enum RandomOp {
 }
 
 /// A sequence of operations gives the same bits whether or not passes are fused into the sweep before them.
-pub fn fusion_changes_nothing<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn fusion_changes_nothing<T: Scalar>(make: fn() -> Device) {
     let op = prop_oneof![
         5 => random_pass(0..3).prop_map(RandomOp::Sweep),
         1 => random_pass(0..3).prop_map(RandomOp::Product),
@@ -256,13 +256,13 @@ pub fn fusion_changes_nothing<T: Scalar, B: Backend>(make: fn() -> B) {
             }
         }
         let run = |fused: bool| {
-            let dev = &mut make();
-            let (mut c, v) = state::<T, _>(dev, seed, n);
+            let dev = &make().scope();
+            let (mut c, v) = state::<T>(dev, seed, n);
             let a = random_matrix::<T>(&mut Rng::new(seed), n, n, 4);
             let a = dev.matrix(Arc::new(a)).unwrap();
-            let basis = crate::basis::random_basis::<T, _>(dev, &mut Rng::new(!seed), n, 3);
+            let basis = crate::basis::random_basis::<T>(dev, &mut Rng::new(!seed), n, 3);
             // The coefficients of the basis are among the cells that passes read and write.
-            let h = Backend::cells(dev, 3).unwrap();
+            let h = dev.run_of_cells(3).unwrap();
             (0..3).for_each(|j| c[j] = h.at(j));
             let k = Recorder::new(dev, "sequence");
             let mut k = if fused { k } else { k.without_fusion() };

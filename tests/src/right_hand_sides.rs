@@ -3,7 +3,7 @@ use crate::bits::{Trace, same};
 use crate::numbers::{Rng, generated};
 use crate::on_both;
 use crate::solves::{Case, placed, solver_with, tolerance};
-use lacuna_engine::{Backend, LinOp, Scalar};
+use lacuna_engine::{Device, LinOp, Scalar};
 use lacuna_solvers::{ColumnSolver, METHODS, Options, RightHandSide, Stop, method};
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn sides<T: Scalar>(n: usize, solution: &[T]) -> ([Vec<T>; 3], [Vec<T>; 3]) {
 ///
 /// # Panics
 /// If a case fails.
-pub fn agree<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn agree<T: Scalar>(make: fn() -> Device) {
     // Some columns meet their goals while others begin a second or third cycle.
     let options = Options { restart: Some(12), ..Options::default() };
     let mut tried = Vec::new();
@@ -47,7 +47,7 @@ pub fn agree<T: Scalar, B: Backend>(make: fn() -> B) {
                 let mut together = ColumnSolver::new(dev, &operator, m, method, 4).unwrap();
                 let (_, mut alone) = solver_with(dev, &a, &case, &options, stop);
                 let mut solution = vec![T::zero(); n];
-                alone.solve(dev, &Rng::new(2).vector(n), &mut solution).unwrap();
+                alone.solve(&Rng::new(2).vector(n), &mut solution).unwrap();
                 for _ in 0..2 {
                     let (b, mut x) = sides(n, &solution);
                     let mut sides: Vec<_> = b
@@ -55,11 +55,11 @@ pub fn agree<T: Scalar, B: Backend>(make: fn() -> B) {
                         .zip(&mut x)
                         .map(|(b, x)| RightHandSide { factors: alone.factors(b), b, x })
                         .collect();
-                    let found = together.solve(dev, &mut sides, stop).unwrap();
+                    let found = together.solve(&mut sides, stop).unwrap();
                     assert_eq!(found[1].iterations, 0, "{case:?}: a solution needs no iterations");
                     for (j, found) in found.iter().enumerate() {
                         let (_, mut own) = sides_of(j, &solution, n);
-                        let outcome = alone.solve(dev, &b[j], &mut own).unwrap();
+                        let outcome = alone.solve(&b[j], &mut own).unwrap();
                         assert_eq!(found.iterations, outcome.iterations, "{case:?}: column {j}");
                         same(&format!("{case:?}: column {j}"), &x[j], &own);
                         trace.numbers(format!("column {j}"), &x[j]);

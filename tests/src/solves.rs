@@ -2,11 +2,11 @@
 use crate::bits::{Trace, same};
 use crate::numbers::{Rng, generated};
 use crate::on_both;
-use lacuna_engine::{Backend, Format, LinOp, Matrix, Reason, Scalar};
+use lacuna_engine::{Device, Format, LinOp, Matrix, Owned, Reason, Scalar, Scope};
 use lacuna_formats::{Csr, Pair, Stencil, Structure};
 use lacuna_solvers::{
-    METHODS, MethodInfo, Options, Orthogonalization, PRECONDITIONERS, Placed, PrecondInfo, Side, Solver,
-    Stop, method, preconditioner,
+    METHODS, MethodInfo, Options, Orthogonalization, PRECONDITIONERS, Placed, PrecondInfo, Setup, Side,
+    Solver, Stop, method, preconditioner,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(crate) fn right_hand_side<T: Scalar>(n: usize, seed: u64) -> Vec<T> {
 ///
 /// # Panics
 /// If it cannot be created.
-pub fn solver<T: Scalar, B: Backend>(dev: &mut B, a: &Csr<T>, case: &Case) -> (Matrix<T>, Solver<T>) {
+pub fn solver<T: Scalar>(dev: &Scope, a: &Csr<T>, case: &Case) -> (Matrix<T>, Solver<T>) {
     let options = Options { restart: Some(12), ..Options::default() };
     let stop = Stop { rtol: tolerance::<T>(), max_iters: case.max_iters, ..Stop::default() };
     solver_with(dev, a, case, &options, stop)
@@ -60,8 +60,8 @@ pub fn solver<T: Scalar, B: Backend>(dev: &mut B, a: &Csr<T>, case: &Case) -> (M
 ///
 /// # Panics
 /// If it cannot be created.
-pub fn solver_with<T: Scalar, B: Backend>(
-    dev: &mut B,
+pub fn solver_with<T: Scalar>(
+    dev: &Scope,
     a: &Csr<T>,
     case: &Case,
     options: &Options,
@@ -74,29 +74,29 @@ pub fn solver_with<T: Scalar, B: Backend>(
 ///
 /// # Panics
 /// Where it cannot be made.
-pub(crate) fn solver_in<T: Scalar, B: Backend>(
-    dev: &mut B,
+pub(crate) fn solver_in<T: Scalar>(
+    dev: &Scope,
     a: &Csr<T>,
     stored: Arc<dyn Format<T>>,
     case: &Case,
     options: &Options,
     stop: Stop,
 ) -> (Matrix<T>, Solver<T>) {
-    let operator = dev.matrix(stored).unwrap();
-    let placed = placed(dev, case.precond, a, operator);
+    let operator = Device::matrix(dev, stored).unwrap();
+    let placed = placed(dev, case.precond, a, *operator);
     let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
     let method = method(case.method, options).unwrap();
-    let pair = paired(dev, operator, a, method.needs_adjoint());
+    let pair = paired(dev, operator.clone(), a, method.needs_adjoint());
     let solver = Solver::new(dev, &pair, m, &*method, stop).unwrap();
-    (operator, solver)
+    (*operator, solver)
 }
 
 /// A matrix on a device, with its adjoint if needed.
 ///
 /// # Panics
 /// If it cannot be created.
-pub fn paired<T: Scalar, B: Backend>(dev: &mut B, a: Matrix<T>, host: &Csr<T>, needed: bool) -> Pair<T> {
-    let adjoint = if needed { dev.matrix(Arc::new(host.adjoint())).unwrap() } else { a };
+pub fn paired<T: Scalar>(dev: &Device, a: Owned<Matrix<T>>, host: &Csr<T>, needed: bool) -> Pair<T> {
+    let adjoint = if needed { dev.matrix(Arc::new(host.adjoint())).unwrap() } else { a.clone() };
     Pair { a, adjoint }
 }
 
@@ -115,33 +115,23 @@ pub(crate) fn rapid() -> impl Iterator<Item = &'static MethodInfo> {
 ///
 /// # Panics
 /// If it cannot be created.
-pub fn placed<T: Scalar, B: Backend>(
-    dev: &mut B,
-    name: &str,
-    host: &Csr<T>,
-    a: Matrix<T>,
-) -> Option<Placed<T>> {
-    preconditioner(name).unwrap().map(|kind| Placed::new(dev, kind, host, a).unwrap())
+pub fn placed<T: Scalar>(dev: &Scope, name: &str, host: &Csr<T>, a: Matrix<T>) -> Option<Placed<T>> {
+    preconditioner(name).unwrap().map(|kind| Placed::new(dev, kind, host, a, Setup::new()).unwrap())
 }
 
 /// A new solve of a case, and all its results.
 ///
 /// # Panics
 /// If it cannot be created.
-pub fn solve<T: Scalar, B: Backend>(dev: &mut B, case: &Case) -> Trace<T> {
+pub fn solve<T: Scalar>(dev: &Scope, case: &Case) -> Trace<T> {
     let a = generated::<T>(case.matrix);
     let (_, mut solver) = solver(dev, &a, case);
     solve_with(dev, &mut solver, &right_hand_side(a.rows(), 1), &mut vec![T::zero(); a.rows()])
 }
 
-pub(crate) fn solve_with<T: Scalar, B: Backend>(
-    dev: &mut B,
-    solver: &mut Solver<T>,
-    b: &[T],
-    x: &mut [T],
-) -> Trace<T> {
+pub(crate) fn solve_with<T: Scalar>(_dev: &Scope, solver: &mut Solver<T>, b: &[T], x: &mut [T]) -> Trace<T> {
     let mut trace = Trace::new();
-    trace.outcome("outcome", solver.solve(dev, b, x).unwrap());
+    trace.outcome("outcome", solver.solve(b, x).unwrap());
     trace.numbers("x", x);
     trace
 }
@@ -171,40 +161,40 @@ fn cases<T: Scalar>(max_iters: u64) -> Vec<Case> {
 }
 
 /// Every method with every preconditioner: iterations, reason, history and solution.
-pub fn agree<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn agree<T: Scalar>(make: fn() -> Device) {
     for case in cases::<T>(40) {
-        on_both!(make, format!("{case:?}"), |dev| { solve::<T, _>(dev, &case) });
+        on_both!(make, format!("{case:?}"), |dev| { solve::<T>(dev, &case) });
     }
 }
 
 /// Systems large enough to be divided among threads.
-pub fn parallel_sizes<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn parallel_sizes<T: Scalar>(make: fn() -> Device) {
     for info in METHODS {
         let case =
             Case { matrix: "gen:poisson2d:211x193", method: info.name, precond: usual(info), max_iters: 8 };
-        on_both!(make, format!("{case:?}"), |dev| { solve::<T, _>(dev, &case) });
+        on_both!(make, format!("{case:?}"), |dev| { solve::<T>(dev, &case) });
     }
     let case = Case { matrix: "gen:power-law:20000", method: "bicgstab", precond: "jacobi", max_iters: 8 };
-    on_both!(make, format!("{case:?}"), |dev| { solve::<T, _>(dev, &case) });
+    on_both!(make, format!("{case:?}"), |dev| { solve::<T>(dev, &case) });
 }
 
 /// A second right-hand side gives the bits of a new solver and allocates nothing; so does the first one
 /// again.
-pub fn again<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn again<T: Scalar>(make: fn() -> Device) {
     let methods = METHODS.iter().map(|info| (info.name, usual(info)));
     let preconds = PRECONDITIONERS.iter().map(|precond| ("bicgstab", precond.name));
     for (method, precond) in methods.chain(preconds) {
         let case = Case { matrix: "gen:poisson2d:21x17", method, precond, max_iters: 60 };
         let a = generated::<T>(case.matrix);
         let n = a.rows();
-        let dev = &mut make();
+        let dev = &make().scope();
         let (_, mut used) = solver(dev, &a, &case);
         for seed in [1, 2, 1] {
-            let mark = dev.mark();
+            let mark = dev.in_use();
             let b = right_hand_side::<T>(n, seed);
             let got = solve_with(dev, &mut used, &b, &mut vec![T::zero(); n]);
-            assert_eq!(dev.mark(), mark, "{case:?}: a solve leaves something behind");
-            let fresh = &mut make();
+            assert_eq!(dev.in_use(), mark, "{case:?}: a solve leaves something behind");
+            let fresh = &make().scope();
             let (_, mut fresh_solver) = solver(fresh, &a, &case);
             let want = solve_with(fresh, &mut fresh_solver, &b, &mut vec![T::zero(); n]);
             got.agrees_with(&want, &format!("{case:?}, right-hand side {seed}"));
@@ -213,7 +203,7 @@ pub fn again<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// A guess is used: a good one needs fewer iterations, and the bits are the reference's.
-pub fn warm_start<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn warm_start<T: Scalar>(make: fn() -> Device) {
     for info in rapid() {
         let case =
             Case { matrix: "gen:poisson2d:21x17", method: info.name, precond: usual(info), max_iters: 400 };
@@ -222,19 +212,18 @@ pub fn warm_start<T: Scalar, B: Backend>(make: fn() -> B) {
         on_both!(make, format!("{case:?}"), |dev| {
             let (_, mut solver) = solver(dev, &a, &case);
             let mut x = vec![T::zero(); a.rows()];
-            let cold = solver.solve(dev, &b, &mut x).unwrap().clone();
+            let cold = solver.solve(&b, &mut x).unwrap().clone();
             assert_eq!(cold.reason, Reason::Converged, "{cold:?}");
             let relax = Stop { rtol: 2.0 * tolerance::<T>(), max_iters: 400, ..Stop::default() };
             solver.set_stop(relax);
             let mut again = x.clone();
-            let warm = solver.solve(dev, &b, &mut again).unwrap().clone();
+            let warm = solver.solve(&b, &mut again).unwrap().clone();
             assert_eq!((warm.reason, warm.iterations), (Reason::Converged, 0), "{warm:?}");
             same("a solution that is good enough stays as it is", &again, &x);
             // A tenth of the solution away.
             let mut near: Vec<T> = x.iter().map(|v| *v * T::from_real(0.9)).collect();
             let trace = solve_with(dev, &mut solver, &b, &mut near);
-            let near =
-                solver.solve(dev, &b, &mut x.iter().map(|v| *v * T::from_real(1.001)).collect::<Vec<_>>());
+            let near = solver.solve(&b, &mut x.iter().map(|v| *v * T::from_real(1.001)).collect::<Vec<_>>());
             let near = near.unwrap();
             assert!(near.converged() && near.iterations < cold.iterations, "{near:?}");
             trace
@@ -243,14 +232,14 @@ pub fn warm_start<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// A watch cancels a solve; afterwards the solver works as if nothing had happened.
-pub fn cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn cancelled<T: Scalar>(make: fn() -> Device) {
     for info in rapid() {
         // Thousands of iterations away from a solution.
         let case =
             Case { matrix: "gen:poisson1d:20000", method: info.name, precond: "none", max_iters: 20_000 };
         let a = generated::<T>(case.matrix);
         let n = a.rows();
-        let dev = &mut make();
+        let dev = &make().scope();
         let (_, mut used) = solver(dev, &a, &case);
         let b = right_hand_side::<T>(n, 1);
         let mut watched = Vec::new();
@@ -258,7 +247,7 @@ pub fn cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
             watched.push(watch);
             if watched.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let outcome = used.solve_watched(dev, &b, &mut vec![T::zero(); n], Some(&mut watch)).unwrap();
+        let outcome = used.solve_watched(&b, &mut vec![T::zero(); n], Some(&mut watch)).unwrap();
         let exhausted = matches!(outcome.reason, Reason::Breakdown(_) | Reason::Stagnated | Reason::Diverged);
         if T::EPSILON > 1e-10 && exhausted {
             continue; // single precision was exhausted before the cancellation was seen
@@ -275,7 +264,7 @@ pub fn cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
         );
         used.set_stop(Stop { rtol: tolerance::<T>(), max_iters: 30, ..Stop::default() });
         let got = solve_with(dev, &mut used, &b, &mut vec![T::zero(); n]);
-        let fresh = &mut make();
+        let fresh = &make().scope();
         let (_, mut fresh_solver) = solver(fresh, &a, &Case { max_iters: 30, ..case });
         let want = solve_with(fresh, &mut fresh_solver, &b, &mut vec![T::zero(); n]);
         got.agrees_with(&want, &format!("{case:?} after a cancelled solve"));
@@ -283,7 +272,7 @@ pub fn cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// GMRES with every orthogonalization, both sides, and cycles of one, few and too many iterations.
-pub fn gmres_variants<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn gmres_variants<T: Scalar>(make: fn() -> Device) {
     let every =
         [Orthogonalization::ClassicalTwice, Orthogonalization::Classical, Orthogonalization::Modified];
     let case = Case { matrix: "gen:convection:11x12:10", method: "gmres", precond: "jacobi", max_iters: 30 };
@@ -306,7 +295,7 @@ pub fn gmres_variants<T: Scalar, B: Backend>(make: fn() -> B) {
 
 /// A power of two times `b` gives exactly that power of two times `x`, in as many iterations, at any
 /// magnitude.
-pub fn scaled_exactly<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn scaled_exactly<T: Scalar>(make: fn() -> Device) {
     let far = (T::MAX.log2() * 0.49) as i32;
     for info in rapid() {
         let case =
@@ -315,15 +304,15 @@ pub fn scaled_exactly<T: Scalar, B: Backend>(make: fn() -> B) {
         // Integers, so that no element of b is much smaller than the others.
         let whole = |v: T| T::from_parts((8.0 * v.re()).ceil(), (8.0 * v.im()).ceil());
         let b: Vec<T> = right_hand_side::<T>(a.rows(), 1).into_iter().map(whole).collect();
-        let dev = &mut make();
+        let dev = &make().scope();
         let (_, mut solver) = solver(dev, &a, &case);
         let mut x = vec![T::zero(); a.rows()];
-        let outcome = solver.solve(dev, &b, &mut x).unwrap().clone();
+        let outcome = solver.solve(&b, &mut x).unwrap().clone();
         assert_eq!(outcome.reason, Reason::Converged, "{case:?}");
         for exponent in [-far, -9, 1, 10, far] {
             let scale = |v: &[T]| v.iter().map(|v| v.scale_by_power_of_two(exponent)).collect::<Vec<T>>();
             let mut got = vec![T::zero(); a.rows()];
-            let scaled = solver.solve(dev, &scale(&b), &mut got).unwrap();
+            let scaled = solver.solve(&scale(&b), &mut got).unwrap();
             let context = format!("{case:?} with b times 2^{exponent}");
             assert_eq!((scaled.reason, scaled.iterations), (outcome.reason, outcome.iterations), "{context}");
             same(&context, &got, &scale(&x));

@@ -2,25 +2,25 @@
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
 use crate::solves::{Case, solve};
-use lacuna_engine::{Backend, Error, Format, Graph, Result, Scalar};
+use lacuna_engine::{Device, Error, Format, Graph, Result, Scalar, Scope};
 use lacuna_formats::algebra::{galerkin, galerkin_by_cells, product};
 use lacuna_formats::{Csr, Triplets};
-use lacuna_solvers::{Amg, OnHost, Preconditioner, SparseAlgebra, preconditioner};
+use lacuna_solvers::{Amg, Preconditioner, Setup, SparseAlgebra, preconditioner};
 
 /// Backends without kernels for it.
 const WITHOUT: [&str; 2] = ["cpu", "reference"];
 
 /// The product on a device, if it has kernels for it.
-fn on_device<T: Scalar, B: Backend>(dev: &mut B, factors: &[&Csr<T>]) -> Result<Option<Csr<T>>> {
+fn on_device<T: Scalar>(dev: &Device, factors: &[&Csr<T>]) -> Result<Option<Csr<T>>> {
     let factors: Vec<&dyn Format<T>> = factors.iter().map(|factor| *factor as &dyn Format<T>).collect();
     let Some(made) = dev.sparse_product(&factors)? else { return Ok(None) };
     Csr::new(made.shape.0, made.shape.1, made.row_ptr, made.col_idx, made.values).map(Some)
 }
 
 /// Whether a backend has no kernels for sparse algebra, as it is known not to.
-fn has_none<B: Backend>(dev: &B) -> bool {
-    let none = WITHOUT.contains(&dev.device().backend);
-    assert!(!(none && dev.has_fast_sparse_algebra()));
+fn has_none(dev: &Scope) -> bool {
+    let none = WITHOUT.contains(&dev.info().backend);
+    assert!(!(none && dev.has_fast_sparse_algebra().unwrap()));
     none
 }
 
@@ -37,8 +37,8 @@ fn assert_same<T: Scalar>(got: Option<Csr<T>>, want: &Csr<T>, what: &str) {
 }
 
 /// Products of matrices of every shape, of two and three factors.
-pub fn products<T: Scalar, B: Backend>(make: fn() -> B) {
-    let dev = &mut make();
+pub fn products<T: Scalar>(make: fn() -> Device) {
+    let dev = &make().scope();
     if has_none(dev) {
         return;
     }
@@ -100,8 +100,8 @@ fn set_by_rounds(graph: Graph<'_>, priorities: &[u64]) -> Vec<u32> {
 }
 
 /// Maximal sets of rows at a distance of three and more.
-pub fn sets<T: Scalar, B: Backend>(make: fn() -> B) {
-    let dev = &mut make();
+pub fn sets<T: Scalar>(make: fn() -> Device) {
+    let dev = &make().scope();
     if has_none(dev) {
         return;
     }
@@ -151,8 +151,8 @@ pub fn sets<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// What is refused, and what is left to the host.
-pub fn refusals<T: Scalar, B: Backend>(make: fn() -> B) {
-    let dev = &mut make();
+pub fn refusals<T: Scalar>(make: fn() -> Device) {
+    let dev = &make().scope();
     if has_none(dev) {
         return;
     }
@@ -195,13 +195,13 @@ pub fn refusals<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// A device whose products are compared with those of the host.
-struct Compared<'d, B> {
-    dev: &'d mut B,
+struct Compared<'d> {
+    dev: &'d Device,
     cells: &'static [[usize; 2]],
     count: usize,
 }
 
-impl<T: Scalar, B: Backend> SparseAlgebra<T> for Compared<'_, B> {
+impl<T: Scalar> SparseAlgebra<T> for Compared<'_> {
     fn product(&mut self, factors: &[&Csr<T>]) -> Result<Option<Csr<T>>> {
         let &[r, a, p] = factors else { panic!("expected R A P, got {} factors", factors.len()) };
         let made = on_device(self.dev, factors)?;
@@ -213,8 +213,8 @@ impl<T: Scalar, B: Backend> SparseAlgebra<T> for Compared<'_, B> {
 }
 
 /// The coarse matrices of `amg`, for one and for several unknowns a node, and for new values.
-pub fn set_ups<T: Scalar, B: Backend>(make: fn() -> B) {
-    let dev = &mut make();
+pub fn set_ups<T: Scalar>(make: fn() -> Device) {
+    let dev = &make().scope();
     if has_none(dev) {
         return;
     }
@@ -226,12 +226,13 @@ pub fn set_ups<T: Scalar, B: Backend>(make: fn() -> B) {
     for (matrix, name, cells) in cases {
         let a = generated::<T>(matrix);
         let mut amg = preconditioner::<T>(name).unwrap().unwrap();
-        let mut compared = Compared { dev: &mut *dev, cells, count: 0 };
-        amg.set_up_with(&a, &mut compared).unwrap();
+        let mut compared = Compared { dev, cells, count: 0 };
+        amg.set_up(&a, &mut Setup::new().with_algebra(&mut compared)).unwrap();
         let levels = compared.count;
         assert!(levels > 0, "{matrix}: no level");
-        amg.update_with(&a.scaled(T::from_real(3.0)).unwrap(), &mut Compared { count: 0, ..compared })
-            .unwrap();
+        compared.count = 0;
+        let mut again = Setup::new().with_algebra(&mut compared).for_new_values();
+        amg.set_up(&a.scaled(T::from_real(3.0)).unwrap(), &mut again).unwrap();
     }
     // The rigid-body modes: six coarse unknowns for a node of three.
     let a = generated::<T>("gen:elasticity3d:5");
@@ -240,17 +241,17 @@ pub fn set_ups<T: Scalar, B: Backend>(make: fn() -> B) {
     let options = lacuna_solvers::AmgOptions { coarsest: 20, ..Default::default() };
     let mut amg = Amg::new(options).rigid_body_modes(&points);
     let mut compared = Compared { dev, cells: &[[3, 6], [6, 6]], count: 0 };
-    let there = amg.set_up_with(&a, &mut compared).unwrap();
+    let there = amg.set_up(&a, &mut Setup::new().with_algebra(&mut compared)).unwrap();
     assert!(compared.count > 0);
-    let here = amg.set_up_with(&a, &mut OnHost).unwrap();
+    let here = amg.set_up(&a, &mut Setup::new()).unwrap();
     assert_eq!(there.bytes(), here.bytes());
 }
 
 /// Levels large enough that a device with fast sparse algebra does it: the solve has the bits of the host's.
-pub fn large_levels<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn large_levels<T: Scalar>(make: fn() -> Device) {
     let cases = [("gen:poisson2d:180x180", "cg", "amg"), ("gen:convection:60x70x12:3", "bicgstab", "amg")];
     for (matrix, method, precond) in cases {
         let case = Case { matrix, method, precond, max_iters: 3 };
-        on_both!(make, matrix, |dev| { solve::<T, _>(dev, &case) });
+        on_both!(make, matrix, |dev| { solve::<T>(dev, &case) });
     }
 }

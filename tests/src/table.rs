@@ -5,7 +5,7 @@ use crate::formats::every;
 use crate::numbers::generated;
 use crate::on_both;
 use crate::solves::{Case, right_hand_side, solve_with, solver_in};
-use lacuna_engine::{Backend, Scalar};
+use lacuna_engine::{Device, Scalar};
 use lacuna_solvers::{METHODS, Options, PRECONDITIONERS, Stop};
 
 /// Three segments of rows, so that several threads have some. All methods, preconditioners and formats take it.
@@ -14,7 +14,7 @@ const SUITS_ALL: &str = "gen:poisson2d:28x21";
 const GENERAL: &str = "gen:convection:28x21";
 
 /// Every method with every preconditioner it takes and with every format, in turns: `x`, residuals, history and reason.
-pub fn equal_bits<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn equal_bits<T: Scalar>(make: fn() -> Device) {
     let [suits_all, general] = [SUITS_ALL, GENERAL].map(|name| {
         let a = generated::<T>(name);
         let formats = every(make, &a);
@@ -38,7 +38,7 @@ pub fn equal_bits<T: Scalar, B: Backend>(make: fn() -> B) {
             let case = Case { matrix, method: info.name, precond: precond.name, max_iters: stop.max_iters };
             on_both!(make, format!("{case:?} in {format}"), |dev| {
                 let (_, mut solver) = solver_in(dev, a, stored.clone(), &case, &options, stop);
-                solve_with::<T, _>(dev, &mut solver, &b, &mut vec![T::zero(); b.len()])
+                solve_with::<T>(dev, &mut solver, &b, &mut vec![T::zero(); b.len()])
             });
         }
     }

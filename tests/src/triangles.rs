@@ -2,7 +2,7 @@
 use crate::bits::{Trace, download};
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
-use lacuna_engine::{Backend, Error, Format, History, Pass, Recorder, Run, Scalar};
+use lacuna_engine::{Device, Error, Format, History, Pass, Recorder, Run, Scalar};
 use lacuna_formats::{Csr, Half, Triangular, Triplets};
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ fn half<T: Scalar>(a: &Csr<T>, half: Half, names: Option<&[u32]>) -> Triangular<
 }
 
 /// Solves, with a pass.
-fn solve<T: Scalar, B: Backend>(make: fn() -> B, context: &str, a: &Triangular<T>) {
+fn solve<T: Scalar>(make: fn() -> Device, context: &str, a: &Triangular<T>) {
     let n = a.shape().0;
     let numbers: Vec<T> = Rng::new(n as u64 + 1).spread(n, 10);
     on_both!(make, context, |dev| {
         let mut trace = Trace::new();
         let on = dev.matrix::<T>(Arc::new(a.clone())).unwrap();
-        let [b, x, y] = [0; 3].map(|_| Backend::vector::<T>(dev, n).unwrap());
-        let [dot] = [Backend::cells::<T>(dev, 1).unwrap().at(0)];
+        let [b, x, y] = [0; 3].map(|_| dev.vector::<T>(n).unwrap());
+        let [dot] = [dev.run_of_cells::<T>(1).unwrap().at(0)];
         dev.upload(&numbers, b).unwrap();
         dev.upload(&vec![T::from_real(f64::NAN); n], x).unwrap();
         dev.tri_solve(on, b, x, Pass::nothing()).unwrap();
@@ -38,7 +38,7 @@ fn solve<T: Scalar, B: Backend>(make: fn() -> B, context: &str, a: &Triangular<T
 }
 
 /// Halves of random matrices, including empty rows and rows of many entries, in natural order and renumbered.
-pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn shapes<T: Scalar>(make: fn() -> Device) {
     let mut rng = Rng::new(17);
     for (n, per_row) in [(0, 1), (1, 1), (2, 2), (255, 3), (257, 40), (600, 2), (1000, 0)] {
         let a = match n {
@@ -55,7 +55,7 @@ pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// As many levels as rows, and bands of them.
-pub fn chains<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn chains<T: Scalar>(make: fn() -> Device) {
     for name in ["gen:poisson1d:700", "gen:poisson2d:90x3"] {
         let a = generated::<T>(name);
         for side in HALVES {
@@ -65,7 +65,7 @@ pub fn chains<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Levels wide enough to be divided, runs of narrow ones between them, and a single level.
-pub fn wide_levels<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn wide_levels<T: Scalar>(make: fn() -> Device) {
     let mut triplets = Triplets::new(30_000, 30_000);
     for i in 0..30_000usize {
         triplets.push(i, i, T::one());
@@ -86,7 +86,7 @@ pub fn wide_levels<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Independent blocks: as many rows as a warp has threads, and far more.
-pub fn blocks<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn blocks<T: Scalar>(make: fn() -> Device) {
     for (count, grid) in [(40, "gen:poisson2d:8x4"), (3, "gen:poisson3d:13x11x9"), (500, "gen:poisson1d:33")]
     {
         let block = generated::<T>(grid);
@@ -106,7 +106,7 @@ pub fn blocks<T: Scalar, B: Backend>(make: fn() -> B) {
 }
 
 /// Among products and passes, repeatedly, under a condition, and with new values.
-pub fn programs<T: Scalar, B: Backend>(make: fn() -> B) {
+pub fn programs<T: Scalar>(make: fn() -> Device) {
     let a = generated::<T>("gen:poisson2d:33x31");
     let [lower, upper] = HALVES.map(|side| half(&a, side, None));
     let doubled = half(&a.scaled(T::from_real(2.0)).unwrap(), Half::Lower, None);
@@ -116,8 +116,8 @@ pub fn programs<T: Scalar, B: Backend>(make: fn() -> B) {
         let product = dev.matrix(Arc::new(a.clone())).unwrap();
         let l = dev.matrix::<T>(Arc::new(lower.clone())).unwrap();
         let u = dev.matrix::<T>(Arc::new(upper.clone())).unwrap();
-        let [r, s, t, z] = [0; 4].map(|_| Backend::vector::<T>(dev, a.rows()).unwrap());
-        let [rr, rz, most] = [0; 3].map(|_| Backend::cells::<T>(dev, 1).unwrap().at(0));
+        let [r, s, t, z] = [0; 4].map(|_| dev.vector::<T>(a.rows()).unwrap());
+        let [rr, rz, most] = [0; 3].map(|_| dev.run_of_cells::<T>(1).unwrap().at(0));
         dev.upload(&numbers, r).unwrap();
         dev.write(most, T::from_real(-1.0)).unwrap();
         let mut k = Recorder::new(dev, "solves");
@@ -148,13 +148,13 @@ pub fn programs<T: Scalar, B: Backend>(make: fn() -> B) {
 
 /// Errors, by name: different lengths, a vector on both sides, narrow vectors, a matrix that is not stored
 /// for solves.
-pub fn refusals<T: Scalar, B: Backend>(make: fn() -> B) {
-    let dev = &mut make();
+pub fn refusals<T: Scalar>(make: fn() -> Device) {
+    let dev = &make().scope();
     let a = generated::<T>("gen:poisson2d:5x4");
     let plain = dev.matrix(Arc::new(a.clone())).unwrap();
     let solved = dev.matrix::<T>(Arc::new(half(&a, Half::Lower, None))).unwrap();
-    let [x, y] = [0; 2].map(|_| Backend::vector::<T>(dev, 20).unwrap());
-    let short = Backend::vector::<T>(dev, 19).unwrap();
+    let [x, y] = [0; 2].map(|_| dev.vector::<T>(20).unwrap());
+    let short = dev.vector::<T>(19).unwrap();
     for (b, x) in [(short, x), (x, short)] {
         match dev.tri_solve(solved, b, x, Pass::nothing()) {
             Err(Error::Length { expected: 20, got: 19, .. }) => {}
@@ -170,9 +170,7 @@ pub fn refusals<T: Scalar, B: Backend>(make: fn() -> B) {
         let refused = dev.tri_solve(solved, narrow, y, Pass::nothing()).unwrap_err();
         assert!(matches!(refused, Error::Pass { .. }), "{refused}");
     }
-    let mark = dev.mark();
-    let gone = dev.matrix::<T>(Arc::new(half(&a, Half::Upper, None))).unwrap();
-    dev.release(mark);
+    let gone = dev.scope().matrix::<T>(Arc::new(half(&a, Half::Upper, None))).unwrap();
     let stale = dev.tri_solve(gone, x, y, Pass::nothing());
     assert!(matches!(stale, Err(Error::Stale { .. })), "{stale:?}");
     let rectangular = dev.matrix(Arc::new(random_matrix::<T>(&mut Rng::new(1), 20, 30, 3))).unwrap();

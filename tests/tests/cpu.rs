@@ -1,6 +1,6 @@
 //! The conformance suite on the CPU backend: with several numbers of threads, and with each instruction set.
 use lacuna_cpu::{Cpu, CpuOptions, Simd};
-use lacuna_engine::{Complex32, Complex64, Reason};
+use lacuna_engine::{Complex32, Complex64, Device, Reason};
 use lacuna_solvers::{Options, Stop};
 use lacuna_tests::conformance;
 use lacuna_tests::numbers::generated;
@@ -43,16 +43,16 @@ fn numbers_of_threads_that_there_cannot_be_are_refused() {
 #[test]
 fn a_panic_of_the_caller_ends_the_run() {
     let case = Case { matrix: "gen:poisson2d:300x300", method: "cg", precond: "none", max_iters: 1_000_000 };
-    let (a, dev) = (generated::<f64>(case.matrix), &mut shared(2).expect("a CPU backend"));
+    let (a, dev) = (generated::<f64>(case.matrix), &Device::new(shared(2).expect("a CPU backend")).scope());
     let stop = Stop { rtol: 0.0, max_iters: case.max_iters, ..Stop::default() };
     let (_, mut solver) = solver_with(dev, &a, &case, &Options::default(), stop);
     let (b, mut x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
     let mut watch = |_: lacuna_solvers::Watch| -> ControlFlow<()> { panic!("the caller's own") };
     let caught =
-        catch_unwind(AssertUnwindSafe(|| solver.solve_watched(dev, &b, &mut x, Some(&mut watch)).map(drop)));
+        catch_unwind(AssertUnwindSafe(|| solver.solve_watched(&b, &mut x, Some(&mut watch)).map(drop)));
     let payload = caught.expect_err("the panic comes through");
     assert_eq!(payload.downcast_ref::<&str>(), Some(&"the caller's own"));
     let mut stop_at_once = |_: lacuna_solvers::Watch| ControlFlow::Break(());
-    let outcome = solver.solve_watched(dev, &b, &mut x, Some(&mut stop_at_once)).expect("a solve");
+    let outcome = solver.solve_watched(&b, &mut x, Some(&mut stop_at_once)).expect("a solve");
     assert_eq!(outcome.reason, Reason::Cancelled);
 }

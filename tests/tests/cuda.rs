@@ -1,7 +1,7 @@
 //! The conformance suite on the CUDA backend, in each of its modes. Without a device it prints a warning and
 //! is skipped; that is a failure if `LACUNA_REQUIRE` names `cuda`.
 use lacuna_cuda::{Cuda, CudaOptions, Mode};
-use lacuna_engine::{Complex32, Complex64};
+use lacuna_engine::{Complex32, Complex64, Device};
 use lacuna_tests::conformance;
 
 fn in_mode(mode: Mode) -> lacuna_engine::Result<Cuda> {
@@ -21,19 +21,41 @@ conformance!(auto, "cuda", || in_mode(Mode::Auto), [f64, Complex32], except TOO_
 conformance!(stream, "cuda", || in_mode(Mode::Stream), [f32], except NOT_YET);
 conformance!(graph, "cuda", || in_mode(Mode::Graph), [Complex64], except NOT_YET);
 
-/// Two-level cycles in one generated kernel; the mode refuses programs without one.
+/// Sums, and two-level cycles, in one generated kernel; the mode refuses programs without one.
 mod jit {
     use super::*;
     use lacuna_engine::Scalar;
-    use lacuna_tests::{available, narrow};
+    use lacuna_tests::{available, narrow, passes};
 
-    fn cycles<T: Scalar>() {
-        if available("cuda", in_mode(Mode::Jit).err()) && lacuna_cuda::compiler_found() {
-            narrow::two_levels::<T, _>(|| in_mode(Mode::Jit).expect("a device that was there before"));
-            narrow::two_narrow_levels::<T, _>(|| in_mode(Mode::Jit).expect("a device that was there before"));
+    fn there() -> bool {
+        available("cuda", in_mode(Mode::Jit).err()) && lacuna_cuda::compiler_found()
+    }
+
+    fn make() -> Device {
+        Device::new(in_mode(Mode::Jit).expect("a device that was there before"))
+    }
+
+    fn sums<T: Scalar>() {
+        if there() {
+            passes::sums_in_a_loop::<T>(make);
         }
     }
 
+    fn cycles<T: Scalar>() {
+        if there() {
+            narrow::two_levels::<T>(make);
+            narrow::two_narrow_levels::<T>(make);
+        }
+    }
+
+    #[test]
+    fn sums_f64() {
+        sums::<f64>();
+    }
+    #[test]
+    fn sums_c64() {
+        sums::<Complex64>();
+    }
     #[test]
     fn two_levels_f32() {
         cycles::<f32>();

@@ -1,9 +1,9 @@
 //! Real matrices, from the folder that `LACUNA_MATRICES` names: Jacobi-CG in f64 on symmetric positive
 //! definite ones, GMRES with incomplete factorisations on general ones.
 use lacuna_cpu::Cpu;
-use lacuna_engine::{Backend, Reason};
+use lacuna_engine::{Device, Reason};
 use lacuna_formats::{Csr, Triplets};
-use lacuna_solvers::{Jacobi, Options, Outcome, Placed, Solver, Stop, method, preconditioner};
+use lacuna_solvers::{Jacobi, Options, Outcome, Placed, Setup, Solver, Stop, method, preconditioner};
 use lacuna_tests::{available, loudly};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -89,13 +89,13 @@ fn true_residual(a: &Csr<f64>, b: &[f64], x: &[f64]) -> f64 {
 }
 
 fn solve(a: &Csr<f64>, name: &str, stop: Stop) -> (Outcome, Vec<f64>) {
-    let mut dev = Cpu::new().unwrap();
+    let dev = Device::new(Cpu::new().unwrap());
     let operator = dev.matrix(Arc::new(a.clone())).unwrap();
-    let diagonal = Placed::new(&mut dev, Box::new(Jacobi), a, operator).unwrap();
+    let diagonal = Placed::new(&dev, Box::new(Jacobi), a, *operator, Setup::new()).unwrap();
     let method = method(name, &Options::default()).unwrap();
-    let mut solver = Solver::new(&mut dev, &operator, Some(&diagonal), &*method, stop).unwrap();
+    let mut solver = Solver::new(&dev, &operator, Some(&diagonal), &*method, stop).unwrap();
     let mut x = vec![0.0; a.rows()];
-    let outcome = solver.solve(&mut dev, &right_hand_side(a), &mut x).unwrap().clone();
+    let outcome = solver.solve(&right_hand_side(a), &mut x).unwrap().clone();
     (outcome, x)
 }
 
@@ -207,19 +207,19 @@ fn solved_by(folder: &Path, precond: &str) -> usize {
     for name in GENERAL {
         let a = read(&folder.join(format!("{name}.mtx")));
         let b = vec![1.0; a.rows()];
-        let mut dev = Cpu::new().unwrap();
+        let dev = Device::new(Cpu::new().unwrap());
         let operator = dev.matrix(Arc::new(a.clone())).unwrap();
         let began = std::time::Instant::now();
         let kind = preconditioner(precond).unwrap().unwrap();
-        let line = match Placed::new(&mut dev, kind, &a, operator) {
+        let line = match Placed::new(&dev, kind, &a, *operator, Setup::new()) {
             Err(error) => format!("{error}"),
             Ok(m) => {
                 let set_up = began.elapsed();
                 let method = method("gmres", &Options { restart: Some(50), ..Options::default() }).unwrap();
                 let stop = Stop { rtol: 1e-8, max_iters: 1000, ..Stop::default() };
-                let mut solver = Solver::new(&mut dev, &operator, Some(&m), &*method, stop).unwrap();
+                let mut solver = Solver::new(&dev, &operator, Some(&m), &*method, stop).unwrap();
                 let mut x = vec![0.0; a.rows()];
-                let outcome = solver.solve(&mut dev, &b, &mut x).unwrap();
+                let outcome = solver.solve(&b, &mut x).unwrap();
                 let checked = true_residual(&a, &b, &x);
                 assert_eq!(outcome.converged(), checked <= 1.01e-8, "{name}: {outcome:?} {checked:e}");
                 solved += usize::from(outcome.converged());

@@ -1,25 +1,26 @@
 //! Iteration counts of preconditioners, against independent implementations with the same problem and
 //! stopping test.
 use lacuna_cpu::Cpu;
-use lacuna_engine::Backend;
+use lacuna_engine::Device;
 use lacuna_formats::{Csr, Spec, Triplets};
-use lacuna_solvers::{Options, Outcome, Placed, Solver, Stop, method, preconditioner};
+use lacuna_solvers::{Options, Outcome, Placed, Setup, Solver, Stop, method, preconditioner};
 use lacuna_tests::available;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// A solve for a right-hand side of ones to 1e-8, from zero, and the preconditioner's report.
 fn solve(a: &Arc<Csr<f64>>, by: &str, precond: &str) -> (Outcome, Vec<String>) {
-    let mut dev = Cpu::new().unwrap();
+    let dev = Device::new(Cpu::new().unwrap());
     let on = dev.matrix(a.clone()).unwrap();
     let began = Instant::now();
     let kind = preconditioner(precond).unwrap().unwrap();
-    let placed = Placed::new(&mut dev, kind, a, on).unwrap_or_else(|error| panic!("{precond}: {error}"));
+    let placed =
+        Placed::new(&dev, kind, a, *on, Setup::new()).unwrap_or_else(|error| panic!("{precond}: {error}"));
     let set_up = began.elapsed();
     let stop = Stop { rtol: 1e-8, max_iters: 5000, ..Stop::default() };
     let method = method(by, &Options { restart: Some(30), ..Options::default() }).unwrap();
-    let mut solver = Solver::new(&mut dev, &on, Some(&placed), &*method, stop).unwrap();
-    let outcome = solver.solve(&mut dev, &vec![1.0; a.rows()], &mut vec![0.0; a.rows()]).unwrap().clone();
+    let mut solver = Solver::new(&dev, &on, Some(&placed), &*method, stop).unwrap();
+    let outcome = solver.solve(&vec![1.0; a.rows()], &mut vec![0.0; a.rows()]).unwrap().clone();
     let mut lines: Vec<_> = placed.report().iter().map(|(what, value)| format!("{what} {value}")).collect();
     lines.push(format!("set-up {set_up:.2?}"));
     (outcome, lines)

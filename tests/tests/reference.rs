@@ -1,21 +1,22 @@
 //! The oracle against independent, naive arithmetic in double precision, with bounds in units of eps, n and
 //! the terms.
 use lacuna_engine::{
-    Backend, Complex32, Complex64, Diagonal, Identity, LinOp, Pass, Product, Reference, Scalar, Scaled,
+    Complex32, Complex64, Device, Diagonal, Identity, LinOp, Pass, Product, Reference, Scalar, Scaled, Scope,
     Shifted, Sum, Transposed, WithTranspose,
 };
 use lacuna_formats::Csr;
-use lacuna_solvers::{Jacobi, METHODS, Options, Placed, Solver, Stop, method};
+use lacuna_solvers::{Jacobi, METHODS, Options, Placed, Setup, Solver, Stop, method};
 use lacuna_tests::bits::{Trace, cells_of, download, upload};
 use lacuna_tests::numbers::{Rng, generated, random_matrix};
+use lacuna_tests::reference;
 use lacuna_tests::{cells::least_squares, conformance, solves::paired};
 use std::sync::Arc;
 
 /// The suite on the reference itself: what its cases assert besides equal bits.
-fn reference() -> lacuna_engine::Result<Reference> {
+fn oracle() -> lacuna_engine::Result<Reference> {
     Ok(Reference::new())
 }
-conformance!(itself, "reference", reference, [f64, Complex32]);
+conformance!(itself, "reference", oracle, [f64, Complex32]);
 
 fn wide<T: Scalar>(v: T) -> Complex64 {
     Complex64::new(v.re(), v.im())
@@ -71,7 +72,7 @@ mod naive {
         for n in lacuna_tests::passes::LENGTHS {
             let mut rng = Rng::new(n as u64);
             let (a, b) = (rng.spread::<T>(n, 8), rng.vector::<T>(n));
-            let dev = &mut Reference::new();
+            let dev = &reference();
             let (va, vb, c) = (upload(dev, &a), upload(dev, &b), cells_of(dev, &[T::one()]));
             dev.multi_axpy_dot(Pass::new("dot").dot(c[0], va, vb)).unwrap();
             let (want, size) = exact(a.iter().zip(&b).map(|(a, b)| wide(*a).conj() * wide(*b)));
@@ -83,7 +84,7 @@ mod naive {
     }
 
     pub(super) fn updates<T: Scalar>() {
-        let (n, dev, mut rng) = (601, &mut Reference::new(), Rng::new(1));
+        let (n, dev, mut rng) = (601, &reference(), Rng::new(1));
         let host: [Vec<T>; 4] = std::array::from_fn(|_| rng.vector(n));
         let [x, y, d, z] = std::array::from_fn(|i| upload(dev, &host[i]));
         let numbers: Vec<T> = rng.vector(2);
@@ -102,7 +103,7 @@ mod naive {
         for (rows, cols, per_row) in [(1, 1, 1), (40, 700, 500), (300, 200, 3), (120, 500, 40)] {
             let mut rng = Rng::new(rows as u64);
             let (a, x) = (random_matrix::<T>(&mut rng, rows, cols, per_row), rng.vector::<T>(cols));
-            let dev = &mut Reference::new();
+            let dev = &reference();
             let (vx, y) = (upload(dev, &x), upload(dev, &vec![T::zero(); rows]));
             let handle = dev.matrix(Arc::new(a.clone())).unwrap();
             dev.spmv_dot(&handle, vx, y, Pass::nothing()).unwrap();
@@ -114,13 +115,13 @@ mod naive {
     }
 
     pub(super) fn bases<T: Scalar>() {
-        let (n, k, dev, mut rng) = (777, 5, &mut Reference::new(), Rng::new(3));
-        let v = Backend::basis::<T>(dev, n, k).unwrap();
+        let (n, k, dev, mut rng) = (777, 5, &reference(), Rng::new(3));
+        let v = dev.basis::<T>(n, k).unwrap();
         let columns: Vec<Vec<T>> = (0..k).map(|_| rng.vector(n)).collect();
         columns.iter().enumerate().for_each(|(j, c)| dev.upload(c, v.column(j)).unwrap());
         let start: Vec<T> = rng.vector(n);
         let w = upload(dev, &start);
-        let h = Backend::cells::<T>(dev, k).unwrap();
+        let h = dev.run_of_cells::<T>(k).unwrap();
         dev.basis_dot(v, w, h).unwrap();
         let coefficients = dev.read(&(0..k).map(|j| h.at(j)).collect::<Vec<_>>()).unwrap();
         for (j, column) in columns.iter().enumerate() {
@@ -152,7 +153,7 @@ mod naive {
     }
 
     pub(super) fn operators<T: Scalar>() {
-        let (n, m, dev, mut rng) = (60, 23, &mut Reference::new(), Rng::new(4));
+        let (n, m, dev, mut rng) = (60, 23, &reference(), Rng::new(4));
         let (a, b) = (random_matrix::<T>(&mut rng, n, n, 5), random_matrix::<T>(&mut rng, n, m, 4));
         let (d, c): (Vec<T>, T) = (rng.vector(n), rng.number());
         let [ha, hb, hbt] = [a.clone(), b.clone(), b.transpose()].map(|a| dev.matrix(Arc::new(a)).unwrap());
@@ -163,7 +164,7 @@ mod naive {
         };
         let (diagonal, pair) = (Diagonal(vd), WithTranspose(&hb, &hbt));
         let transposed = Transposed(&pair);
-        let check = |dev: &mut Reference, name: &str, operator: &dyn LinOp<T>, want: Dense| {
+        let check = |dev: &Scope, name: &str, operator: &dyn LinOp<T>, want: Dense| {
             let x: Vec<T> = Rng::new(5).vector(operator.shape().1);
             let (vx, y) = (upload(dev, &x), upload(dev, &vec![T::zero(); operator.shape().0]));
             dev.spmv_dot(operator, vx, y, Pass::nothing()).unwrap();
@@ -186,8 +187,8 @@ mod naive {
 
     pub(super) fn least_squares_problems<T: Scalar>() {
         for (m, used) in [(1, 1), (4, 3), (8, 7), (20, 12)] {
-            let dev = &mut Reference::new();
-            let (columns, beta, y, rr) = least_squares::<T, _>(dev, m as u64, m, used, &mut Trace::new());
+            let dev = &reference();
+            let (columns, beta, y, rr) = least_squares::<T>(dev, m as u64, m, used, &mut Trace::new());
             let at = |i: usize, j: usize| columns[j].get(i).map_or(Complex64::ZERO, |v| wide(*v));
             let size = norm(&(0..=used).map(|i| (0..used).map(|j| at(i, j)).collect()).collect());
             let length = y.iter().map(|v| wide(*v).norm_sqr()).sum::<f64>().sqrt();
@@ -238,9 +239,9 @@ mod naive {
             let back = inverse(&wide_a);
             let b: Vec<T> = Rng::new(6).vector(a.rows());
             for precondition in [false, true] {
-                let dev = &mut Reference::new();
-                let operator = dev.matrix(Arc::new(a.clone())).unwrap();
-                let diagonal = Placed::new(dev, Box::new(Jacobi), &a, operator).unwrap();
+                let dev = &reference();
+                let operator = Device::matrix(dev, Arc::new(a.clone())).unwrap();
+                let diagonal = Placed::new(dev, Box::new(Jacobi), &a, *operator, Setup::new()).unwrap();
                 let m = precondition.then_some(&diagonal as &dyn LinOp<T>);
                 let rtol = T::EPSILON.sqrt();
                 let stop = Stop { rtol, max_iters: 3000, ..Stop::default() };
@@ -248,7 +249,7 @@ mod naive {
                 let pair = paired(dev, operator, &a, method.needs_adjoint());
                 let mut solver = Solver::new(dev, &pair, m, &*method, stop).unwrap();
                 let mut x = vec![T::zero(); a.rows()];
-                let outcome = solver.solve(dev, &b, &mut x).unwrap();
+                let outcome = solver.solve(&b, &mut x).unwrap();
                 assert!(outcome.converged(), "{} {outcome:?}", info.name);
                 let size = |v: &[Complex64]| v.iter().map(Complex64::norm_sqr).sum::<f64>().sqrt();
                 let b: Vec<Complex64> = b.iter().map(|v| wide(*v)).collect();

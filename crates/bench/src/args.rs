@@ -1,6 +1,6 @@
 //! The command line.
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lacuna_cli::args::{MeasuringArgs, NumberType};
+use lacuna_cli::args::{MeasuringArgs, TypeName};
 
 /// The laboratory of Lacuna: its own measurements, and pages and tables of kept results.
 #[derive(Debug, Parser)]
@@ -27,7 +27,7 @@ pub(crate) struct RunArgs {
     pub(crate) suites: Vec<Suite>,
     /// Number types
     #[arg(long, value_delimiter = ',', value_enum, value_name = "TYPE,...", default_value = "f64")]
-    pub(crate) types: Vec<NumberType>,
+    pub(crate) types: Vec<TypeName>,
     #[command(flatten)]
     pub(crate) running: RunningArgs,
 }

@@ -3,7 +3,7 @@ use crate::args::PapersArgs;
 use crate::run;
 use lacuna::formats::{FORMATS, look_alikes};
 use lacuna::solvers::{METHODS, PRECONDITIONERS};
-use lacuna_cli::args::NumberType::{self, F32, F64};
+use lacuna_cli::args::TypeName::{self, F32, F64};
 use lacuna_cli::compare::{Ending, MODEL_PROBLEMS, Work, names};
 use lacuna_cli::failure::Result;
 use std::process::ExitCode;
@@ -58,7 +58,7 @@ fn all(small: bool) -> Vec<Paper> {
     vec![bell_garland(small), buatois(small), jost(small), wang(small), rupp(small)]
 }
 
-fn work(paper: &str, matrices: &[&str], methods: &[&str], formats: &[&str], types: &[NumberType]) -> Work {
+fn work(paper: &str, matrices: &[&str], methods: &[&str], formats: &[&str], types: &[TypeName]) -> Work {
     Work {
         suite: Some(paper.into()),
         matrices: names(matrices),

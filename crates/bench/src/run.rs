@@ -1,7 +1,7 @@
 //! `lacuna-bench run`
 use crate::against;
 use crate::args::{RunArgs, RunningArgs, Suite};
-use crate::measure::{ASSEMBLE, AlsoPasses, ByHand, Host, PASSES, READ, TO};
+use crate::measure::{ASSEMBLE, ByHand, Host, PASSES, READ, TO, also_passes};
 use clap::ValueEnum;
 use lacuna_cli::compare::{Ending, MODEL_PROBLEMS, Session, Work, names};
 use lacuna_cli::failure::Result;
@@ -49,7 +49,7 @@ pub(crate) fn measured(
 ) -> Result<ExitCode> {
     args.measuring.check_outputs(&[])?;
     let old = args.against.as_deref().map(record::read).transpose()?;
-    let (code, lines) = Session::run::<AlsoPasses>(&args.measuring, measure)?;
+    let (code, lines) = Session::run(&args.measuring, also_passes, measure)?;
     let Some(old) = old else { return Ok(code) };
     let [old, new] = [&old, &lines].map(|lines| record::cases(lines).collect::<Vec<_>>());
     let verdict = against::judge(&old, &new);

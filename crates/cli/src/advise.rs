@@ -9,7 +9,7 @@ use crate::shell::quoted;
 use crate::solve::right_hand_side;
 use crate::{out, plot};
 use lacuna::ndarray::ArrayView1;
-use lacuna::{Backend, DeviceInfo, Kind, LinearSystem, OnBackend, Scalar, Stop, Trial, Watch, advise};
+use lacuna::{Device, DeviceInfo, LinearSystem, NumberType, Scalar, Stop, Trial, Watch, advise};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -31,28 +31,19 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<ExitCode> {
     }
     let rhs = args.rhs.as_deref().map(|rhs| VectorSource::open("--rhs", rhs)).transpose()?;
     let kind = source.number_type(args.number, rhs.as_ref().is_some_and(VectorSource::is_complex))?;
-    let task = Search { args, source, rhs, kind };
-    lacuna::on(args.place.backend.as_deref(), args.place.options(), task)?
+    let dev = args.place.open()?;
+    with_type!(kind, T => Search { args, source, rhs }.search::<T>(&dev))
 }
 
-/// A search whose backend has not been opened yet.
+/// A search whose input is open.
 struct Search<'a> {
     args: &'a AdviseArgs,
     source: Source,
     rhs: Option<VectorSource>,
-    kind: Kind,
-}
-
-impl OnBackend for Search<'_> {
-    type Output = Result<ExitCode>;
-
-    fn run<B: Backend>(self, dev: B) -> Result<ExitCode> {
-        with_type!(self.kind, T => self.search::<T, B>(dev))
-    }
 }
 
 impl Search<'_> {
-    fn search<T: Scalar, B: Backend>(self, mut dev: B) -> Result<ExitCode> {
+    fn search<T: Scalar>(self, dev: &Device) -> Result<ExitCode> {
         let (args, quiet) = (self.args, self.args.report.quiet);
         let a = self.source.read::<T>(quiet)?;
         let b = right_hand_side::<T>(self.rhs.as_ref(), &self.source, a.rows(), quiet)?;
@@ -78,7 +69,7 @@ impl Search<'_> {
             }
         };
         cancel_on_interrupt();
-        let trials = advise(&mut dev, a, ArrayView1::from(&b), stop, args.seconds, &mut watch);
+        let trials = advise(dev, a, ArrayView1::from(&b), stop, args.seconds, &mut watch);
         solved();
         drop(progress);
         let search = Searched {
@@ -87,8 +78,8 @@ impl Search<'_> {
             settings: settings(args),
             shape,
             nnz,
-            kind: self.kind,
-            device: dev.device(),
+            kind: T::KIND,
+            device: dev.info().clone(),
             stop,
             trials: trials?,
         };
@@ -112,7 +103,7 @@ pub(crate) struct Searched {
     /// Rows and columns.
     shape: (usize, usize),
     nnz: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: NumberType,
     pub(crate) device: DeviceInfo,
     pub(crate) stop: Stop,
     pub(crate) trials: Vec<Trial>,
@@ -172,7 +163,7 @@ impl Searched {
         )?;
         let best = self.trials.first().filter(|trial| trial.converged());
         for trial in &self.trials {
-            write!(text, "  {:26} ", way(trial.method, trial.preconditioner))?;
+            write!(text, "  {:26} ", way(&trial.method, &trial.preconditioner))?;
             let outcome = match &trial.outcome {
                 Ok(outcome) => outcome,
                 Err(error) => {

@@ -6,7 +6,7 @@ use crate::number::with_type;
 use crate::{out, report};
 use lacuna::formats::io;
 use lacuna::formats::mm::{self, Storage, Symmetry, WriteOptions};
-use lacuna::{Csr, Kind, Scalar};
+use lacuna::{Csr, NumberType, Scalar};
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
     let outputs = [("OUT", Some(args.output.as_str())), ("--rhs", args.rhs.as_deref())];
@@ -84,7 +84,7 @@ pub(crate) fn report_written(
     path: &str,
     (rows, cols): (usize, usize),
     entries: usize,
-    kind: Kind,
+    kind: NumberType,
 ) -> Result<()> {
     if quiet || path == STANDARD {
         return Ok(());

@@ -5,7 +5,7 @@ use crate::input::STANDARD;
 use crate::measure::triad;
 use crate::out;
 use crate::report::{bytes, units};
-use lacuna::{BACKENDS, Backend, BackendOptions, DeviceInfo, Error, OnBackend};
+use lacuna::{DeviceInfo, DeviceOptions, Error};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -16,8 +16,9 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
         true => Ok(()),
         false => out::say(json == Some(STANDARD), text),
     };
-    let (preferred, mut backends) = (lacuna::preferred(), Vec::new());
-    for backend in BACKENDS.iter().filter(|b| b.built_in) {
+    let preferred = lacuna::default_device().ok().map(|device| device.info().backend);
+    let mut backends = Vec::new();
+    for backend in lacuna::backends().into_iter().filter(|b| b.built_in) {
         let is_default = preferred == Some(backend.name);
         say(&format!("{}{}\n", backend.name, if is_default { " (default)" } else { "" }))?;
         let (devices, why) = match lacuna::devices(backend.name) {
@@ -32,10 +33,9 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
         }
         let mut described = Vec::new();
         for (index, device) in devices.iter().enumerate() {
-            let options =
-                BackendOptions { threads: args.threads.map(usize::from), device: Some(index.to_string()) };
-            let found = lacuna::on(Some(backend.name), options, Describe { measure: !args.no_measure });
-            match found.and_then(|found| found) {
+            let mut options = DeviceOptions::default().device(index.to_string());
+            options.threads = args.threads.map(usize::from);
+            match Described::of(backend.name, options, !args.no_measure) {
                 Ok(found) => {
                     say(&format!(" {index}:\n{}", found.text()))?;
                     described.push(found.json(index));
@@ -58,37 +58,31 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
     out::report(true, json, String::new, value)
 }
 
-struct Describe {
-    measure: bool,
-}
-
 /// A device, and the bytes per second of a triad in a number type.
 struct Described {
     device: DeviceInfo,
     triad: Option<(&'static str, f64)>,
 }
 
-impl OnBackend for Describe {
-    type Output = lacuna::Result<Described>;
-
-    fn run<B: Backend>(self, mut dev: B) -> Self::Output {
-        let mut device = dev.device();
+impl Described {
+    /// Opens a device, and measures it if wanted.
+    fn of(backend: &str, options: DeviceOptions, measure: bool) -> lacuna::Result<Self> {
+        let dev = lacuna::open_with(backend, options)?;
+        let mut device = dev.info().clone();
         if device.backend == "cpu" {
             describe_host(&mut device);
         }
         let mut measured = None;
-        if self.measure {
+        if measure {
             // A device without double precision is measured in single precision.
-            measured = Some(match triad::<f64, B>(&mut dev, device.memory) {
-                Err(Error::Unsupported { .. }) => ("f32", triad::<f32, B>(&mut dev, device.memory)?),
+            measured = Some(match triad::<f64>(&dev, device.memory) {
+                Err(Error::Unsupported { .. }) => ("f32", triad::<f32>(&dev, device.memory)?),
                 speed => ("f64", speed?),
             });
         }
         Ok(Described { device, triad: measured })
     }
-}
 
-impl Described {
     fn text(&self) -> String {
         let Described { device, triad } = self;
         let mut lines = vec![("device", device.name.clone()), ("units", units(device))];

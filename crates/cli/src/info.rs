@@ -11,8 +11,8 @@ use lacuna::formats::{
 };
 use lacuna::solvers::{RitzValues, balanced};
 use lacuna::{
-    Backend, BackendOptions, Chosen, Complex64, Csr, DeviceInfo, Format, Kind, LinearSystem, OnBackend,
-    Scalar, Structure, Tuned, on, tune_format,
+    Chosen, Complex64, Csr, Device, DeviceInfo, Format, LinearSystem, NumberType, Scalar, Structure, Tuned,
+    default_device, tune_format,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -29,8 +29,10 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     set_threads(args.threads)?;
     let source = Source::open(&args.matrix)?;
     match source.number_type(None, false)? {
-        Kind::C32 | Kind::C64 => describe(args, &source, source.read::<Complex64>(args.report.quiet)?),
-        Kind::F32 | Kind::F64 => describe(args, &source, source.read::<f64>(args.report.quiet)?),
+        NumberType::C32 | NumberType::C64 => {
+            describe(args, &source, source.read::<Complex64>(args.report.quiet)?)
+        }
+        NumberType::F32 | NumberType::F64 => describe(args, &source, source.read::<f64>(args.report.quiet)?),
     }
 }
 
@@ -48,7 +50,7 @@ fn describe<T: Scalar>(args: &InfoArgs, source: &Source, a: Csr<T>) -> Result<()
 struct Facts<'a> {
     matrix: &'a str,
     notes: Vec<String>,
-    kind: Kind,
+    kind: NumberType,
     bytes: usize,
     structure: Structure,
     suggested: Suggested,
@@ -69,21 +71,16 @@ struct Suggested {
 }
 
 impl Suggested {
-    fn of<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, structure: &Structure) -> Self {
-        let mark = dev.mark();
-        let chosen = LinearSystem::new(a.clone()).prepare(dev).map(|system| {
+    fn of<T: Scalar>(dev: &Device, a: &Arc<Csr<T>>, structure: &Structure) -> Result<Self> {
+        let chosen = LinearSystem::new(a.clone()).on(dev).prepare().map(|system| {
             let solver = [system.method(), system.preconditioner(), system.order()].map(Clone::clone);
             Suggested { solver: Ok(solver), format: system.format().clone() }
         });
-        dev.release(mark);
-        match chosen {
-            Ok(chosen) => chosen,
-            Err(error) => {
-                let costs = dev.formats(a.rows(), Format::bytes(&**a));
-                let (name, why) = choose_format(a, structure, costs);
-                Suggested { solver: Err(error.to_string()), format: Chosen::new(name, why) }
-            }
-        }
+        chosen.or_else(|error| {
+            let costs = dev.formats(a.rows(), Format::bytes(&**a))?;
+            let (name, why) = choose_format(a, structure, costs);
+            Ok(Suggested { solver: Err(error.to_string()), format: Chosen::new(name, why) })
+        })
     }
 }
 
@@ -115,36 +112,15 @@ struct Measured {
     ritz: Option<RitzValues>,
 }
 
-/// Chooses for a device, and measures there if all reasons are requested.
-struct Choose<'a, T: Scalar> {
-    a: &'a Arc<Csr<T>>,
-    structure: &'a Structure,
-    why: bool,
-}
-
-impl<T: Scalar> OnBackend for Choose<'_, T> {
-    type Output = Result<(Suggested, Vec<Candidate>, Option<Measured>)>;
-
-    fn run<B: Backend>(self, mut dev: B) -> Self::Output {
-        let Choose { a, structure, why } = self;
-        let suggested = Suggested::of(&mut dev, a, structure);
-        let measured = if why { Some(Measured::of(&mut dev, a, structure)?) } else { None };
-        let costs = dev.formats(a.rows(), Format::bytes(&**a));
-        Ok((suggested, candidates(a, structure, costs), measured))
-    }
-}
-
 impl Measured {
-    fn of<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, structure: &Structure) -> Result<Self> {
+    fn of<T: Scalar>(dev: &Device, a: &Arc<Csr<T>>, structure: &Structure) -> Result<Self> {
         let tuned = tune_format(dev, a, structure)?;
         let mut ritz = None;
         if structure.hermitian {
-            let mark = dev.mark();
             let balanced = dev.matrix::<T>(Arc::new(balanced(a)?))?;
             ritz = Some(RitzValues::of(dev, &balanced, LANCZOS_STEPS)?);
-            dev.release(mark);
         }
-        Ok(Measured { device: dev.device(), tuned, ritz })
+        Ok(Measured { device: dev.info().clone(), tuned, ritz })
     }
 }
 
@@ -152,8 +128,10 @@ impl<'a> Facts<'a> {
     fn of<T: Scalar>(args: &InfoArgs, source: &'a Source, a: &Arc<Csr<T>>) -> Result<Self> {
         let structure = Structure::of(&**a);
         let (matrix, why) = (source.name(), args.why);
-        let choose = Choose { a, structure: &structure, why };
-        let (suggested, candidates, measured) = on(None, BackendOptions::default(), choose)??;
+        let dev = &default_device()?;
+        let suggested = Suggested::of(dev, a, &structure)?;
+        let measured = if why { Some(Measured::of(dev, a, &structure)?) } else { None };
+        let candidates = candidates(a, &structure, dev.formats(a.rows(), Format::bytes(&**a))?);
         let orders = if why && a.rows() == a.cols() { orders(a)? } else { Vec::new() };
         let scaling = if why { Scaling::of(a) } else { None };
         let (kind, bytes) = (T::KIND, a.bytes());

@@ -1,12 +1,12 @@
 //! Matrices and vectors from files, generators and names.
-use crate::args::NumberType;
+use crate::args::TypeName;
 use crate::failure::{Failure, Result};
 use crate::progress::Reading;
 use lacuna::backend::pages;
 use lacuna::backend::text::{escaped, shown_name, shown_word};
 use lacuna::formats::io::{About, Opened, Wanted};
 use lacuna::formats::mm::ReadOptions;
-use lacuna::{Csr, Error, Kind, Scalar, Spec};
+use lacuna::{Csr, Error, NumberType, Scalar, Spec};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The name for standard input and output in place of a file.
@@ -140,10 +140,10 @@ impl Source {
 
     /// The requested number type, or the one that fits; `also_complex` if another part of the input is
     /// complex.
-    pub(crate) fn number_type(&self, asked: Option<NumberType>, also_complex: bool) -> Result<Kind> {
+    pub(crate) fn number_type(&self, asked: Option<TypeName>, also_complex: bool) -> Result<NumberType> {
         let complex = self.is_complex() || also_complex;
-        let Some(kind) = asked.map(NumberType::kind) else {
-            return Ok(if complex { Kind::C64 } else { Kind::F64 });
+        let Some(kind) = asked.map(TypeName::kind) else {
+            return Ok(if complex { NumberType::C64 } else { NumberType::F64 });
         };
         if complex && !kind.is_complex() {
             let what = if self.is_complex() { "matrix" } else { "vector" };
@@ -178,7 +178,7 @@ impl Source {
     }
 
     /// The number type that can hold the stored values.
-    pub(crate) fn own_type(&self) -> Result<Kind> {
+    pub(crate) fn own_type(&self) -> Result<NumberType> {
         match &self.from {
             From::Generator(_) => self.number_type(None, false),
             From::File(file) => Ok(file.about.kind),

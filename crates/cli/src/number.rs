@@ -6,19 +6,19 @@
 macro_rules! with_type {
     ($kind:expr, $t:ident => $body:expr) => {
         match $kind {
-            lacuna::Kind::F32 => {
+            lacuna::NumberType::F32 => {
                 type $t = f32;
                 $body
             }
-            lacuna::Kind::F64 => {
+            lacuna::NumberType::F64 => {
                 type $t = f64;
                 $body
             }
-            lacuna::Kind::C32 => {
+            lacuna::NumberType::C32 => {
                 type $t = lacuna::Complex32;
                 $body
             }
-            lacuna::Kind::C64 => {
+            lacuna::NumberType::C64 => {
                 type $t = lacuna::Complex64;
                 $body
             }

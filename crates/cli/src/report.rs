@@ -1,7 +1,7 @@
 //! The report of a solve: a summary as text, and JSON for programs.
 use crate::progress::duration;
 use lacuna::solvers::{METHODS, Needs, name_of};
-use lacuna::{Chosen, DeviceInfo, Kind, Outcome, Stop};
+use lacuna::{Chosen, DeviceInfo, NumberType, Outcome, Stop};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(crate) struct Report {
     /// Rows and columns.
     pub(crate) shape: (usize, usize),
     pub(crate) nnz: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: NumberType,
     pub(crate) device: DeviceInfo,
     pub(crate) method: Chosen,
     pub(crate) precond: Chosen,

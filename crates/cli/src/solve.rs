@@ -8,7 +8,7 @@ use crate::progress::{SettingUp, Solving, cancel_on_interrupt, solved};
 use crate::report::{Report, Times, counted, many};
 use crate::{out, plot};
 use lacuna::ndarray::{ArrayView1, ArrayViewMut1};
-use lacuna::{Backend, Csr, Kind, LinearSystem, OnBackend, Outcome, Prepared, Scalar, Stop};
+use lacuna::{Csr, Device, LinearSystem, Outcome, Prepared, Scalar, Stop};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -43,35 +43,27 @@ pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
     let x0 = args.x0.as_deref().map(|x0| VectorSource::open_file("--x0", x0)).transpose()?;
     let also_complex = [&rhs, &x0].into_iter().flatten().any(VectorSource::is_complex);
     let kind = source.number_type(args.number, also_complex)?;
-    let task = Solve { args, source, rhs, x0, kind, start: Instant::now() };
-    lacuna::on(args.place.backend.as_deref(), args.place.options(), task)?
+    let start = Instant::now();
+    let dev = args.place.open()?;
+    let task = Solve { args, source, rhs, x0, open: start.elapsed() };
+    with_type!(kind, T => task.solve::<T>(&dev))
 }
 
-/// A solve whose input is open, and whose backend is not opened yet.
+/// A solve whose input and device are open.
 struct Solve<'a> {
     args: &'a SolveArgs,
     source: Source,
     /// `None` for ones, or for the vector stored with the matrix.
     rhs: Option<VectorSource>,
     x0: Option<VectorSource>,
-    kind: Kind,
-    start: Instant,
+    open: Duration,
 }
 
-impl OnBackend for Solve<'_> {
-    type Output = Result<ExitCode>;
-
-    fn run<B: Backend>(self, dev: B) -> Result<ExitCode> {
-        with_type!(self.kind, T => self.solve::<T, B>(dev))
-    }
-}
-
-/// A system whose input is read, and how long that and opening the device took.
+/// A system whose input is read, and how long that took.
 struct Given<T> {
     a: Arc<Csr<T>>,
     b: Vec<T>,
     x0: Vec<T>,
-    open: Duration,
     read: Duration,
 }
 
@@ -93,10 +85,8 @@ pub(crate) fn right_hand_side<T: Scalar>(
 }
 
 impl Solve<'_> {
-    fn solve<T: Scalar, B: Backend>(self, mut dev: B) -> Result<ExitCode> {
+    fn solve<T: Scalar>(self, dev: &Device) -> Result<ExitCode> {
         let args = self.args;
-        let open = self.start.elapsed();
-
         let reading = Instant::now();
         let a = self.source.read::<T>(args.report.quiet)?;
         let b = right_hand_side::<T>(self.rhs.as_ref(), &self.source, a.rows(), args.report.quiet)?;
@@ -104,11 +94,11 @@ impl Solve<'_> {
             Some(x0) => x0.read::<T>(Length::Columns(a.cols()), &self.source, args.report.quiet)?,
             None => lacuna::backend::pages::zeroed("the solution", a.cols())?,
         };
-        let given = Given { a: Arc::new(a), b, x0, open, read: reading.elapsed() };
+        let given = Given { a: Arc::new(a), b, x0, read: reading.elapsed() };
 
-        let mut best = self.once(&mut dev, &given)?;
+        let mut best = self.once(dev, &given)?;
         for _ in 1..args.repeat {
-            let next = self.once(&mut dev, &given)?;
+            let next = self.once(dev, &given)?;
             if next.0.times.total() < best.0.times.total() {
                 best = next;
             }
@@ -126,19 +116,18 @@ impl Solve<'_> {
     }
 
     /// Sets up and solves the system.
-    fn once<T: Scalar, B: Backend>(&self, dev: &mut B, given: &Given<T>) -> Result<(Report, Vec<T>)> {
-        let Given { a, b, x0, open, read } = given;
-        let mark = dev.mark();
+    fn once<T: Scalar>(&self, dev: &Device, given: &Given<T>) -> Result<(Report, Vec<T>)> {
+        let Given { a, b, x0, read } = given;
         let mut x = lacuna::backend::pages::zeroed("the solution", x0.len())?;
         x.copy_from_slice(x0);
         let (shape, nnz, stop) = ((a.rows(), a.cols()), a.nnz(), self.stop(a));
         let system = self.system(a.clone(), stop);
         let setting_up = self.setting_up(shape, nnz);
         let start = Instant::now();
-        let mut system = system.prepare(dev)?;
+        let mut system = system.on(dev).prepare()?;
         let setup = start.elapsed();
         drop(setting_up);
-        let outcome = self.watched(&mut system, dev, b, &mut x, stop)?;
+        let outcome = self.watched(&mut system, b, &mut x, stop)?;
         let mut setup_parts = system.setup_parts().to_vec();
         if !outcome.setup.is_zero() {
             setup_parts.push(("fallback", outcome.setup));
@@ -149,7 +138,7 @@ impl Solve<'_> {
             shape,
             nnz,
             kind: T::KIND,
-            device: dev.device(),
+            device: dev.info().clone(),
             method: system.method().clone(),
             precond: system.preconditioner().clone(),
             format: system.format().clone(),
@@ -158,7 +147,7 @@ impl Solve<'_> {
             bytes_per_iteration: system.bytes_per_iteration(),
             times: Times {
                 read: *read,
-                open: *open,
+                open: self.open,
                 setup: setup + outcome.setup,
                 setup_parts,
                 transfers: outcome.transfers,
@@ -166,8 +155,6 @@ impl Solve<'_> {
             },
             outcome,
         };
-        drop(system);
-        dev.release(mark);
         Ok((report, x))
     }
 
@@ -205,10 +192,9 @@ impl Solve<'_> {
     }
 
     /// Solves with progress on the terminal; Ctrl-C cancels.
-    fn watched<T: Scalar, B: Backend>(
+    fn watched<T: Scalar>(
         &self,
         system: &mut Prepared<T>,
-        dev: &mut B,
         b: &[T],
         x: &mut [T],
         stop: Stop,
@@ -218,8 +204,7 @@ impl Solve<'_> {
         let mut progress = Solving::new(self.args.report.quiet, relative, stop.max_iters);
         let mut watch = |watch| -> ControlFlow<()> { progress.at(watch) };
         cancel_on_interrupt();
-        let outcome =
-            system.solve_watched(dev, ArrayView1::from(b), ArrayViewMut1::from(x), Some(&mut watch));
+        let outcome = system.solve_watched(ArrayView1::from(b), ArrayViewMut1::from(x), Some(&mut watch));
         solved();
         Ok(outcome?.clone())
     }

@@ -9,7 +9,7 @@ use crate::{out, plot};
 use lacuna::backend::text::shown_word;
 use lacuna::formats::{FORMATS, Profile, choose_format, convert, reorder};
 use lacuna::{
-    Backend, Csr, DeviceInfo, Error, Kind, OnBackend, Scalar, Structure, TimedProduct, Tuned, tune_format,
+    Csr, Device, DeviceInfo, Error, NumberType, Scalar, Structure, TimedProduct, Tuned, tune_format,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -22,75 +22,58 @@ pub(crate) fn run(args: &SpmvArgs) -> Result<()> {
     set_threads(args.place.threads)?;
     let source = Source::open(&args.matrix)?;
     let kind = source.number_type(args.number, false)?;
-    lacuna::on(args.place.backend.as_deref(), args.place.options(), Products { args, source, kind })?
+    let dev = args.place.open()?;
+    with_type!(kind, T => time::<T>(args, &source, &dev))
 }
 
-/// Products with a matrix that is open, on a backend that is not opened yet.
-struct Products<'a> {
-    args: &'a SpmvArgs,
-    source: Source,
-    kind: Kind,
-}
-
-impl OnBackend for Products<'_> {
-    type Output = Result<()>;
-
-    fn run<B: Backend>(self, dev: B) -> Result<()> {
-        with_type!(self.kind, T => self.time::<T, B>(dev))
-    }
-}
-
-impl Products<'_> {
-    fn time<T: Scalar, B: Backend>(self, mut dev: B) -> Result<()> {
-        let args = self.args;
-        let given = Arc::new(self.source.read::<T>(args.report.quiet)?);
-        let a = match reordered(&given, &args.reorder)? {
-            Some(a) => Arc::new(a),
-            None => given.clone(),
-        };
-        let device = dev.device();
-        let triad = triad::<f64, B>(&mut dev, device.memory)?;
-        let structure = Structure::of(&*a);
-        let tunes = args.format.iter().any(|name| name == "tune");
-        let tuned = tunes.then(|| tune_format(&mut dev, &a, &structure)).transpose()?;
-        let profiles = (a.rows() == a.cols()).then(|| [&*given, &*a].map(Profile::of));
-        let mut speeds = Speeds {
-            matrix: self.source.name().into(),
-            kind: T::KIND,
-            shape: (a.rows(), a.cols()),
-            nnz: a.nnz(),
-            device,
-            triad,
-            auto: choose_format(&a, &structure, dev.formats(a.rows(), lacuna::Format::bytes(&*a))).0,
-            tuned,
-            order: (args.reorder.clone(), profiles),
-            rows: Vec::new(),
-            refused: Vec::new(),
-        };
-        let mut timed = Vec::new();
-        for name in names(&args.format, &speeds.tuned)? {
-            match convert(&a, name).and_then(|stored| dev.matrix(stored)) {
-                Ok(stored) => {
-                    for &vectors in &args.vectors {
-                        let product =
-                            TimedProduct::of(&mut dev, stored, vectors.into(), BUDGET.as_secs_f64())?;
-                        timed.push((name, vectors, product, Samples::default()));
-                    }
+/// Times products with a matrix on a device.
+fn time<T: Scalar>(args: &SpmvArgs, source: &Source, dev: &Device) -> Result<()> {
+    let given = Arc::new(source.read::<T>(args.report.quiet)?);
+    let a = match reordered(&given, &args.reorder)? {
+        Some(a) => Arc::new(a),
+        None => given.clone(),
+    };
+    let device = dev.info().clone();
+    let triad = triad::<f64>(dev, device.memory)?;
+    let structure = Structure::of(&*a);
+    let tunes = args.format.iter().any(|name| name == "tune");
+    let tuned = tunes.then(|| tune_format(dev, &a, &structure)).transpose()?;
+    let profiles = (a.rows() == a.cols()).then(|| [&*given, &*a].map(Profile::of));
+    let mut speeds = Speeds {
+        matrix: source.name().into(),
+        kind: T::KIND,
+        shape: (a.rows(), a.cols()),
+        nnz: a.nnz(),
+        device,
+        triad,
+        auto: choose_format(&a, &structure, dev.formats(a.rows(), lacuna::Format::bytes(&*a))?).0,
+        tuned,
+        order: (args.reorder.clone(), profiles),
+        rows: Vec::new(),
+        refused: Vec::new(),
+    };
+    let mut timed = Vec::new();
+    for name in names(&args.format, &speeds.tuned)? {
+        match convert(&a, name).and_then(|stored| dev.matrix(stored)) {
+            Ok(stored) => {
+                for &vectors in &args.vectors {
+                    let product =
+                        TimedProduct::of(dev, stored.clone(), vectors.into(), BUDGET.as_secs_f64())?;
+                    timed.push((name, vectors, product, Samples::default()));
                 }
-                Err(Error::Unsupported { message, .. }) => speeds.refused.push((name, message)),
-                Err(error) => return Err(error.into()),
             }
+            Err(Error::Unsupported { message, .. }) => speeds.refused.push((name, message)),
+            Err(error) => return Err(error.into()),
         }
-        for _ in 0..args.rounds {
-            for (.., product, times) in &mut timed {
-                times.push(product.time(&mut dev)?);
-            }
-        }
-        speeds.rows =
-            timed.iter().map(|(name, v, product, times)| Row::new(name, *v, product, times)).collect();
-        speeds.rows.sort_by(|a, b| a.seconds_each().total_cmp(&b.seconds_each()));
-        speeds.print(args)
     }
+    for _ in 0..args.rounds {
+        for (.., product, times) in &mut timed {
+            times.push(product.time()?);
+        }
+    }
+    speeds.rows = timed.iter().map(|(name, v, product, times)| Row::new(name, *v, product, times)).collect();
+    speeds.rows.sort_by(|a, b| a.seconds_each().total_cmp(&b.seconds_each()));
+    speeds.print(args)
 }
 
 /// The matrix in the order with the given name; `None` if that leaves it unchanged.
@@ -156,7 +139,7 @@ impl Row {
 /// Every format of a matrix on a device, the fastest first.
 pub(crate) struct Speeds {
     pub(crate) matrix: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: NumberType,
     shape: (usize, usize),
     nnz: usize,
     pub(crate) device: DeviceInfo,

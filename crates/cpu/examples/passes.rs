@@ -1,8 +1,7 @@
 //! Times passes of several shapes over vectors of ones: `passes SIZES TYPES [THREADS]`, with comma-separated
 //! lists.
 use lacuna_cpu::{Cpu, CpuOptions};
-use lacuna_engine::{Backend, Cells, History, Kind, Pass, Recorder, Run, Scalar, Vector};
-use lacuna_engine::{Complex32, Complex64};
+use lacuna_engine::{Cells, Device, History, NumberType, Pass, Recorder, Run, Scalar, Vector, with_number};
 use std::time::Instant;
 
 type Make<T> = fn([Vector<T>; 9], Cells<T>) -> Pass<T>;
@@ -53,17 +52,17 @@ fn passes<T: Scalar>() -> Vec<(&'static str, Make<T>)> {
 
 fn time<T: Scalar>(n: usize, threads: Option<usize>, rounds: usize) {
     for (name, make) in passes::<T>() {
-        let mut dev = Cpu::with(CpuOptions { threads, ..CpuOptions::default() }).unwrap();
+        let dev = Device::new(Cpu::with(CpuOptions { threads, ..CpuOptions::default() }).unwrap()).scope();
         let ones = vec![T::one(); n];
         let vectors = std::array::from_fn(|_| {
-            let v = Backend::vector::<T>(&mut dev, n).unwrap();
+            let v = dev.vector::<T>(n).unwrap();
             dev.upload(&ones, v).unwrap();
             v
         });
-        let c = Backend::cells::<T>(&mut dev, 5).unwrap();
+        let c = dev.run_of_cells::<T>(5).unwrap();
         dev.write(c.at(0), T::from_real(1e-30)).unwrap();
         dev.write(c.at(4), T::one()).unwrap();
-        let mut k = Recorder::new(&mut dev, "pass");
+        let mut k = Recorder::new(&dev, "pass");
         k.each(|k| k.multi_axpy_dot(make(vectors, c).count(c.at(1))));
         let program = k.finish().unwrap();
         let bytes = program.bytes_of(1);
@@ -91,14 +90,9 @@ fn main() {
     let threads = args.get(2).map(|t| t.parse().unwrap());
     let rounds = args.get(3).map_or(6, |t| t.parse().unwrap());
     for n in args[0].split(',').map(|n| n.parse().unwrap()) {
-        for kind in [Kind::F64, Kind::F32, Kind::C64, Kind::C32] {
+        for kind in [NumberType::F64, NumberType::F32, NumberType::C64, NumberType::C32] {
             if args[1].split(',').any(|name| name == kind.name()) {
-                match kind {
-                    Kind::F64 => time::<f64>(n, threads, rounds),
-                    Kind::F32 => time::<f32>(n, threads, rounds),
-                    Kind::C64 => time::<Complex64>(n, threads, rounds),
-                    Kind::C32 => time::<Complex32>(n, threads, rounds),
-                }
+                with_number!(kind, T => time::<T>(n, threads, rounds));
             }
         }
     }

@@ -13,16 +13,16 @@ mod spmm;
 mod spmv;
 mod tri_solve;
 
+use lacuna_engine::arena::Table;
 use lacuna_engine::{
-    Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, HostStore, Mark,
-    Matrix, Op, Pass, Plan, Program, Result, Run, Scalar, Vector, check_process,
+    Backend, Basis, Cells, Cost, DeviceInfo, Error, Finish, HostStore, Pass, PlanId, Program, Resource,
+    Result, Run, Scalar, check_process, with_each, with_number,
 };
 use plan::compile::Compiled;
 use pulp::Arch;
-use run::arena::Arena;
+use run::arena::{AnyArena, Arena};
 use run::execute::Start;
 use run::threads::Threads;
-use simd::instances::Instance;
 use std::sync::Arc;
 
 /// Which instructions the kernels use.
@@ -61,6 +61,7 @@ impl CpuOptions {
 /// The CPU as a device.
 pub struct Cpu {
     store: HostStore,
+    plans: Table<Prepared>,
     threads: Threads,
     arch: Arch,
     parallel_from: usize,
@@ -124,6 +125,7 @@ impl Cpu {
     fn on_threads(threads: Threads, options: CpuOptions) -> Self {
         Cpu {
             store: HostStore::new("cpu"),
+            plans: Table::default(),
             threads,
             arch: arch(options.simd),
             parallel_from: options.parallel_from.unwrap_or(CpuOptions::PARALLEL_FROM),
@@ -133,9 +135,9 @@ impl Cpu {
 
     /// The number of sweeps in a plan's iteration that update several vectors, and how many of these run as
     /// one loop over all vectors if there are vector instructions, as do the sweeps of the library's methods
-    /// for real numbers; the rest are interpreted. `None` for a plan of another backend.
-    pub fn loops<T: Scalar>(plan: &Plan<T>) -> Option<(usize, usize)> {
-        let Prepared { compiled, .. } = plan.prepared.downcast_ref::<Prepared<T>>()?;
+    /// for real numbers; the rest are interpreted. `None` for a plan of another device.
+    pub fn loops(&self, plan: PlanId) -> Option<(usize, usize)> {
+        let Prepared { compiled, .. } = self.plans.get(plan.index, plan.serial)?;
         let sweeps = || {
             let [.., each] = &compiled.sections;
             each.iter().filter(|step| matches!(step.kind, plan::step::Kind::Sweep) && step.updates.len() > 1)
@@ -168,29 +170,32 @@ fn arch(simd: Simd) -> Arch {
 }
 
 /// The CPU's form of a program.
-struct Prepared<T: Scalar> {
-    compiled: Compiled<T>,
-    arena: Arena<T>,
-    /// The store's generation for which the matrices were resolved.
-    generation: u64,
+struct Prepared {
+    /// The serial of the program.
+    program: u32,
+    compiled: Compiled,
+    arena: AnyArena,
+    /// The store's counts of what was freed and of matrices replaced, for which everything was resolved.
+    epoch: u64,
+    replaced: u64,
 }
 
-impl<T: Scalar> Prepared<T> {
-    fn new(program: &Program<T>, store: &HostStore, threads: usize) -> Result<Self> {
+impl Prepared {
+    fn new(program: &Program, store: &mut HostStore, threads: usize) -> Result<Self> {
+        store.check(program)?;
         let compiled = Compiled::new(program, store, threads)?;
-        let arena = Arena::new(&compiled, threads);
-        Ok(Prepared { compiled, arena, generation: store.generation() })
-    }
-}
-
-impl Cpu {
-    fn prepare<T: Scalar>(&self, program: &Program<T>) -> Result<Prepared<T>> {
-        (Instance::get().prepare)(program, &self.store, self.threads())
+        let arena = with_number!(program.kind(), T => {
+            let mut arena = Arena::<T>::new(&compiled, threads);
+            store.starts(&mut arena.vectors);
+            T::each(arena)
+        });
+        let (program, epoch, replaced) = (program.serial(), store.epoch(), store.replaced());
+        Ok(Prepared { program, compiled, arena, epoch, replaced })
     }
 }
 
 impl Backend for Cpu {
-    fn device(&self) -> DeviceInfo {
+    fn info(&self) -> DeviceInfo {
         let instructions = format!("{:?}", self.arch).split('(').next().unwrap_or("?").to_string();
         DeviceInfo {
             backend: "cpu",
@@ -203,86 +208,50 @@ impl Backend for Cpu {
     fn formats(&self, _: usize, _: usize) -> &'static [Cost] {
         &spmv::COSTS
     }
-    fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
-        self.store.vector(n)
-    }
-    fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
-        self.store.basis(n, columns)
-    }
-    fn narrow_basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
-        self.store.narrow_basis(n, columns)
-    }
-    fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>> {
-        self.store.cells(count)
-    }
-    fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
-        self.store.matrix(a)
-    }
-    fn set_matrix<T: Scalar>(&mut self, a: Matrix<T>, to: Arc<dyn Format<T>>) -> Result<()> {
-        self.store.set_matrix(a, to)
-    }
-    fn mark(&self) -> Mark {
-        self.store.mark()
-    }
-    fn release(&mut self, mark: Mark) {
-        self.store.release(mark);
-    }
-    fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
-        self.store.upload(from, to)
-    }
-    fn clear<T: Scalar>(&mut self, v: Vector<T>) -> Result<()> {
-        self.store.clear(v)
-    }
-    fn download<T: Scalar>(&mut self, from: Vector<T>, to: &mut [T]) -> Result<()> {
-        self.store.download(from, to)
-    }
-    fn write<T: Scalar>(&mut self, cell: Cell<T>, value: T) -> Result<()> {
-        self.store.write(cell, value)
-    }
-    fn read<T: Scalar>(&mut self, cells: &[Cell<T>]) -> Result<Vec<T>> {
-        self.store.read(cells)
-    }
-
-    fn step<T: Scalar>(&mut self, op: &Op<T>, control: &mut Control, history: &mut History) -> Result<()> {
-        lacuna_engine::reference_step(&mut self.store, op, control, history)
-    }
-
-    fn plan<T: Scalar>(&mut self, program: Program<T>) -> Result<Plan<T>> {
-        self.store.check(&program)?;
-        let prepared = Box::new(self.prepare(&program)?);
-        Ok(Plan { program, prepared })
-    }
-
-    fn execute<T: Scalar>(&mut self, plan: &mut Plan<T>, run: Run<'_>) -> Result<Finish> {
-        check_process(plan.program.name)?;
-        let Plan { program, prepared } = plan;
-        let Some(prepared) = prepared.downcast_mut::<Prepared<T>>() else {
-            return Err(Error::Stale { operation: program.name.into(), what: "plan" });
-        };
-        if prepared.generation != self.store.generation() {
-            self.store.check(program)?;
-            *prepared = self.prepare(program)?;
+    lacuna_engine::host_memory!(store);
+    lacuna_engine::host_primitives!(store);
+    fn free(&mut self, what: Resource) {
+        match what {
+            Resource::Plan(plan) => drop(self.plans.remove(plan.index, plan.serial)),
+            what => self.store.free(what),
         }
-        let Prepared { compiled, arena, .. } = prepared;
-        let (store, name) = (&mut self.store, program.name);
-        let vectors = compiled.vector.map_or(Ok(()), |v| store.starts(v, name, &mut arena.vectors));
-        let cells = || compiled.cell.map_or(Ok(()), |c| store.check_cell(c, name));
-        let matrices = || compiled.matrix.map_or(Ok(()), |a| store.format(a, name).map(drop));
-        if let Err(stale) = vectors.and_then(|()| cells()).and_then(|()| matrices()) {
-            return Err(store.check(program).err().unwrap_or(stale)); // names the pass
+    }
+
+    fn plan(&mut self, program: &Program) -> Result<PlanId> {
+        let prepared = Prepared::new(program, &mut self.store, self.threads.count())?;
+        let (index, serial) = self.plans.add(prepared);
+        Ok(PlanId { index, serial })
+    }
+
+    fn execute(&mut self, program: &Program, plan: PlanId, run: Run<'_>) -> Result<Finish> {
+        check_process(program.name())?;
+        let Cpu { store, plans, threads, arch, parallel_from, gather } = self;
+        let stale = || Error::Stale { operation: program.name().into(), what: "plan" };
+        let prepared = plans.get_mut(plan.index, plan.serial).ok_or_else(stale)?;
+        program.check_plan(prepared.program)?;
+        if prepared.replaced != store.replaced() {
+            *prepared = Prepared::new(program, store, threads.count())?;
         }
-        let helpers = if compiled.work >= self.parallel_from { self.threads.helpers()? } else { None };
-        let start = Start {
-            cells: self.store.all_cells_mut::<T>(),
-            history: run.history,
-            limit: run.limit,
-            arch: self.arch,
-            helpers,
-            gather: self.gather,
-        };
-        // SAFETY: the pointers were resolved just now, all vectors are live, and `self` is borrowed for the
-        // run.
-        let control = unsafe { (Instance::get().run)(program, compiled, arena, start, run.watch) }?;
+        let Prepared { compiled, arena, epoch, .. } = prepared;
+        if *epoch != store.epoch() {
+            store.check(program)?;
+            with_each!(&mut *arena, arena => store.starts(&mut arena.vectors));
+            *epoch = store.epoch();
+        }
+        let helpers = if compiled.work >= *parallel_from { threads.helpers()? } else { None };
+        let control = with_each!(arena, arena => {
+            let start = Start {
+                cells: store.all_cells_mut(),
+                history: run.history,
+                limit: run.limit,
+                arch: *arch,
+                helpers,
+                gather: *gather,
+            };
+            // SAFETY: all vectors were live when the pointers were resolved, nothing was freed since, and the
+            // store is borrowed for the run.
+            unsafe { run::execute::run(program, compiled, arena, start, run.watch) }
+        })?;
         Ok(Finish::of(program, &control))
     }
 }

@@ -2,7 +2,7 @@
 //! each; otherwise row by row on one thread if there are few threads; otherwise wide levels on all threads
 //! and runs of narrow ones on the first.
 use crate::run::barrier::Barrier;
-use lacuna_engine::{Complex32, Complex64, Format, Kind as Number, Result, Scalar, Triangle};
+use lacuna_engine::{Each, Family, Format, Matrix, Result, Scalar, Triangle, catching};
 use lacuna_formats::Triangular;
 use pulp::{Arch, Simd, WithSimd};
 use std::any::Any;
@@ -23,9 +23,20 @@ const UNEVEN: f64 = 1.5;
 #[derive(Clone)]
 pub(crate) enum Solved<T: Scalar> {
     Triangular(Arc<Triangular<T>>, Arc<Plan>),
-    /// Any other format, by its own triangle.
-    Other(Arc<dyn Format<T>>),
+    /// Any other format with this number of rows, by its own triangle. Its code may do anything that safe code can.
+    Other(Arc<dyn Format<T>>, usize),
 }
+
+/// The [`Family`] of matrices for solves.
+#[derive(Clone)]
+pub(crate) enum Solves {}
+
+impl Family for Solves {
+    type Of<T: Scalar> = Solved<T>;
+}
+
+/// A matrix for solves of any number type.
+pub(crate) type AnySolved = Each<Solves>;
 
 /// How the threads divide a solve.
 pub(crate) enum Plan {
@@ -47,11 +58,11 @@ impl<T: Scalar> Solved<T> {
     ///
     /// # Errors
     /// As [`Format::prepare`].
-    pub(crate) fn new(format: &Arc<dyn Format<T>>, threads: usize) -> Result<Option<Self>> {
+    pub(crate) fn new(format: &Arc<dyn Format<T>>, handle: Matrix, threads: usize) -> Result<Option<Self>> {
         let any: Arc<dyn Any + Send + Sync> = format.clone();
         let Ok(own) = any.downcast::<Triangular<T>>() else {
-            format.prepare()?;
-            return Ok(format.triangle().map(|_| Solved::Other(format.clone())));
+            let solved = || format.triangle().map(|_| Solved::Other(format.clone(), handle.rows));
+            return catching(|| format.prepare().map(|()| solved()));
         };
         let n = own.shape().0;
         let parts = independent(&own, threads);
@@ -70,6 +81,11 @@ impl<T: Scalar> Solved<T> {
         Ok(Some(Solved::Triangular(own, Arc::new(plan))))
     }
 
+    /// Whether it runs code of the caller's, which may panic.
+    pub(crate) fn is_foreign(&self) -> bool {
+        matches!(self, Solved::Other(..))
+    }
+
     /// A thread's share of the solve, with a barrier between stages. Returns the caller's requests.
     ///
     /// # Safety
@@ -85,17 +101,16 @@ impl<T: Scalar> Solved<T> {
     ) -> u8 {
         let a = match self {
             Solved::Triangular(a, plan) => (a, &**plan),
-            Solved::Other(a) => {
-                let n = a.shape().0;
-                if let Some(triangle) = a.triangle().filter(|_| me == 0) {
-                    // SAFETY: two vectors of this length, which no other thread accesses before the next
-                    // barrier.
-                    let (b, x) =
-                        unsafe { (std::slice::from_raw_parts(b, n), std::slice::from_raw_parts_mut(x, n)) };
-                    triangle.solve(b, x);
-                }
+            Solved::Other(a, n) if me == 0 => {
+                // SAFETY: two vectors of this length, which no other thread accesses before the next barrier.
+                let (b, x) =
+                    unsafe { (std::slice::from_raw_parts(b, *n), std::slice::from_raw_parts_mut(x, *n)) };
+                a.triangle()
+                    .expect("the triangle that the format had when the solve was planned")
+                    .solve(b, x);
                 return 0;
             }
+            Solved::Other(..) => return 0,
         };
         match a.1 {
             Plan::Rows(parts) => {
@@ -192,29 +207,10 @@ impl<'a, T: Scalar> Task<'a, T> {
 /// # Safety
 /// The matrix must be valid, with vectors as long as it has rows; all rows that the places depend on must be
 /// solved, and no other thread may access what they write.
+#[inline(never)]
 unsafe fn solve<T: Scalar>(arch: Arch, task: &Task<'_, T>) {
-    let task = std::ptr::from_ref(task);
-    // SAFETY: the type is the one that the kind names, and the rest as the caller promises.
-    unsafe {
-        match T::KIND {
-            Number::F32 => solve_f32(arch, &*task.cast()),
-            Number::F64 => solve_f64(arch, &*task.cast()),
-            Number::C32 => solve_c32(arch, &*task.cast()),
-            Number::C64 => solve_c64(arch, &*task.cast()),
-        }
-    }
+    arch.dispatch(Inlined(task));
 }
-
-/// The kernel for one number type, compiled here and not again in every crate that depends on this one.
-macro_rules! compiled {
-    ($($name:ident: $number:ty),*) => {$(
-        #[inline(never)]
-        unsafe fn $name(arch: Arch, task: &Task<'_, $number>) {
-            arch.dispatch(Inlined(task));
-        }
-    )*};
-}
-compiled!(solve_f32: f32, solve_f64: f64, solve_c32: Complex32, solve_c64: Complex64);
 
 struct Inlined<'a, T: Scalar>(&'a Task<'a, T>);
 
@@ -246,7 +242,7 @@ impl<T: Scalar> WithSimd for Inlined<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::{Plan, Solved, independent};
-    use lacuna_engine::Format;
+    use lacuna_engine::{Format, Matrix, NumberType};
     use lacuna_formats::{Csr, Half, Spec, Triangular, Triplets};
     use std::sync::Arc;
 
@@ -277,8 +273,9 @@ mod tests {
     #[test]
     fn many_threads_take_levels_and_few_take_rows() {
         let plan = |a: Csr<f64>, threads: usize| {
+            let n = a.rows();
             let a: Arc<dyn Format<f64>> = Arc::new(Triangular::part(&a, Half::Lower, None, None).unwrap());
-            match Solved::new(&a, threads).unwrap() {
+            match Solved::new(&a, Matrix::of(NumberType::F64, 0, 0, n, n, 0, 0), threads).unwrap() {
                 Some(Solved::Triangular(_, plan)) => matches!(*plan, Plan::Rows(_)),
                 _ => panic!("no plan"),
             }

@@ -1,7 +1,8 @@
 //! Passes on the CPU give the bits of the serial reference, whatever loop runs them.
 use lacuna_cpu::{Cpu, CpuOptions, Simd};
 use lacuna_engine::{
-    Backend, Cells, Complex32, Complex64, Formula, History, Pass, Recorder, Reference, Run, Scalar, Vector,
+    Cells, Complex32, Complex64, Device, Formula, History, Pass, Recorder, Reference, Run, Scalar, Scope,
+    Vector,
 };
 
 /// Passes of many shapes: streams, updates, terms, factors and dot products, both of methods and of none.
@@ -30,17 +31,17 @@ fn passes<T: Scalar>(v: [Vector<T>; 7], c: Cells<T>, sums: Cells<T>) -> Vec<Pass
 }
 
 /// The contents of vectors and sums after each pass, then after operations on a basis.
-fn results<T: Scalar, B: Backend>(dev: &mut B, n: usize) -> Vec<T> {
+fn results<T: Scalar>(dev: &Scope, n: usize) -> Vec<T> {
     let number = |k: usize| (k as f64 * 0.618_034).fract() - 0.4;
-    let basis = Backend::basis(dev, n, 7).unwrap();
+    let basis = dev.basis(n, 7).unwrap();
     let vectors = std::array::from_fn(|v| {
         let vector = basis.column(v);
         let numbers: Vec<_> = (0..n).map(|i| T::from_parts(number(i * 7 + v), number(i * 5 + v))).collect();
         dev.upload(&numbers, vector).unwrap();
         vector
     });
-    let (c, sums) = (Backend::cells(dev, 2).unwrap(), Backend::cells(dev, 3).unwrap());
-    (0..2).for_each(|k| Backend::write(dev, c.at(k), T::from_parts(number(k + 3), number(k))).unwrap());
+    let (c, sums) = (dev.run_of_cells(2).unwrap(), dev.run_of_cells(3).unwrap());
+    (0..2).for_each(|k| dev.write(c.at(k), T::from_parts(number(k + 3), number(k))).unwrap());
     let mut results = Vec::new();
     for pass in passes(vectors, c, sums) {
         dev.multi_axpy_dot(pass).unwrap();
@@ -52,7 +53,7 @@ fn results<T: Scalar, B: Backend>(dev: &mut B, n: usize) -> Vec<T> {
         }
     }
     // Six columns projected on the seventh, then a pass.
-    let (w, h) = (vectors[6], Backend::cells(dev, 6).unwrap());
+    let (w, h) = (vectors[6], dev.run_of_cells(6).unwrap());
     dev.basis_dot(basis, w, h).unwrap();
     let pass = Pass::new("behind").set(w, c.at(0) * w).dot(sums.at(0), w, w);
     dev.basis_axpy(basis, h, w, pass).unwrap();
@@ -67,11 +68,11 @@ fn results<T: Scalar, B: Backend>(dev: &mut B, n: usize) -> Vec<T> {
 fn passes_give_the_bits_of_the_reference<T: Scalar>() {
     // Less than a register, a block and a segment; whole ones; and with remainders.
     for n in [1, 33, 225, 256, 511, 1003, 20_003] {
-        let expected = results::<T, _>(&mut Reference::new(), n);
+        let expected = results::<T>(&Device::new(Reference::new()).scope(), n);
         for simd in [Simd::Best, Simd::Avx2, Simd::Baseline] {
             let options =
                 CpuOptions { threads: Some(2), simd, parallel_from: Some(0), ..CpuOptions::default() };
-            let got = results::<T, _>(&mut Cpu::with(options).unwrap(), n);
+            let got = results::<T>(&Device::new(Cpu::with(options).unwrap()).scope(), n);
             for (i, (got, expected)) in got.iter().zip(&expected).enumerate() {
                 let (pass, place) = (i / (7 * n + 3), i % (7 * n + 3));
                 assert!(
@@ -92,15 +93,15 @@ fn passes_give_the_bits_of_the_reference_in_every_type() {
 }
 
 /// The contents of vectors and sums after each pass that has a loop of its own, from the same numbers.
-fn of_forms<T: Scalar, B: Backend>(dev: &mut B, n: usize) -> Vec<(String, Vec<T>)> {
+fn of_forms<T: Scalar>(dev: &Scope, n: usize) -> Vec<(String, Vec<T>)> {
     let number = |k: usize| T::from_real((k as f64 * 0.618_034).fract() - 0.4);
-    let (v, c) = (Backend::basis(dev, n, 9).unwrap(), Backend::cells(dev, 15).unwrap());
+    let (v, c) = (dev.basis(n, 9).unwrap(), dev.run_of_cells(15).unwrap());
     let mut all = Vec::new();
     for (name, pass) in Cpu::forms(v, c) {
         for j in 0..9 {
             dev.upload(&(0..n).map(|i| number(i * 7 + j)).collect::<Vec<_>>(), v.column(j)).unwrap();
         }
-        (0..15).for_each(|k| Backend::write(dev, c.at(k), number(k)).unwrap());
+        (0..15).for_each(|k| dev.write(c.at(k), number(k)).unwrap());
         dev.multi_axpy_dot(pass).unwrap();
         let mut results = dev.read(&[c.at(0), c.at(1), c.at(2)]).unwrap();
         for j in 0..9 {
@@ -116,11 +117,11 @@ fn of_forms<T: Scalar, B: Backend>(dev: &mut B, n: usize) -> Vec<(String, Vec<T>
 fn loops_give_the_bits_of_the_reference<T: Scalar>() {
     // One segment, less than one, several with a remainder, and more than a core's cache holds.
     for n in [255, 256, 1003, 70_003] {
-        let expected = of_forms::<T, _>(&mut Reference::new(), n);
+        let expected = of_forms::<T>(&Device::new(Reference::new()).scope(), n);
         for simd in [Simd::Best, Simd::Avx2] {
             let options =
                 CpuOptions { threads: Some(2), simd, parallel_from: Some(0), ..CpuOptions::default() };
-            let got = of_forms::<T, _>(&mut Cpu::with(options).unwrap(), n);
+            let got = of_forms::<T>(&Device::new(Cpu::with(options).unwrap()).scope(), n);
             for ((name, got), (_, expected)) in got.iter().zip(&expected) {
                 let same = bytemuck::cast_slice::<T, u8>(got) == bytemuck::cast_slice::<T, u8>(expected);
                 assert!(same, "{name}, {n}, {simd:?}");
@@ -142,10 +143,10 @@ fn loops_give_the_bits_of_the_reference_in_f32() {
 /// Sums of vectors that no cache holds, on all threads.
 #[test]
 fn dots_of_long_vectors_give_the_bits_of_the_reference() {
-    fn sums<B: Backend>(dev: &mut B) -> Vec<f64> {
+    fn sums(dev: &Scope) -> Vec<f64> {
         let n = 1_100_003;
-        let v = Backend::basis::<f64>(dev, n, 3).unwrap();
-        let c = Backend::cells(dev, 3).unwrap();
+        let v = dev.basis::<f64>(n, 3).unwrap();
+        let c = dev.run_of_cells(3).unwrap();
         for j in 0..3 {
             let number = |i: usize| ((i * 7 + j) as f64 * 0.618_034).fract() - 0.4;
             dev.upload(&(0..n).map(number).collect::<Vec<_>>(), v.column(j)).unwrap();
@@ -163,20 +164,24 @@ fn dots_of_long_vectors_give_the_bits_of_the_reference() {
         all
     }
     let options = CpuOptions { threads: Some(2), ..CpuOptions::default() };
-    assert_eq!(sums(&mut Cpu::with(options).unwrap()), sums(&mut Reference::new()));
+    assert_eq!(
+        sums(&Device::new(Cpu::with(options).unwrap()).scope()),
+        sums(&Device::new(Reference::new()).scope())
+    );
 }
 
 #[test]
 fn complex_passes_have_no_loops() {
     fn loops<T: Scalar>() -> (usize, usize) {
-        let mut dev = Cpu::new().unwrap();
-        let [x, p, r, q] = std::array::from_fn(|_| Backend::vector::<T>(&mut dev, 9).unwrap());
-        let c = Backend::cells(&mut dev, 2).unwrap();
+        let dev = &Device::new(Cpu::new().unwrap()).scope();
+        let [x, p, r, q] = std::array::from_fn(|_| dev.vector::<T>(9).unwrap());
+        let c = dev.run_of_cells(2).unwrap();
         let pass = Pass::new("descend").set(x, x + c.at(0) * p).set(r, r - c.at(0) * q).dot(c.at(1), r, r);
-        let mut k = Recorder::new(&mut dev, "form");
+        let mut k = Recorder::new(dev, "form");
         k.each(|k| k.multi_axpy_dot(pass.count(c.at(1))));
         let program = k.finish().unwrap();
-        Cpu::loops(&dev.plan(program).unwrap()).unwrap()
+        let plan = dev.plan(program).unwrap();
+        dev.with(|cpu: &mut Cpu| cpu.loops(plan.id())).unwrap().unwrap()
     }
     assert_eq!((loops::<f32>(), loops::<Complex32>()), ((1, 1), (1, 0)));
 }
@@ -184,17 +189,17 @@ fn complex_passes_have_no_loops() {
 /// A pass with its own loop advances to the next vectors, which stay distinct.
 #[test]
 fn loops_turn_too() {
-    fn run<B: Backend>(mut dev: B) -> Vec<f64> {
+    fn run(dev: &Scope) -> Vec<f64> {
         let n = 300;
-        let p = Backend::basis::<f64>(&mut dev, n, 9).unwrap();
-        let [x, r, q] = std::array::from_fn(|_| Backend::vector::<f64>(&mut dev, n).unwrap());
-        let c = Backend::cells::<f64>(&mut dev, 2).unwrap();
-        Backend::write(&mut dev, c.at(1), 0.5).unwrap();
+        let p = dev.basis::<f64>(n, 9).unwrap();
+        let [x, r, q] = std::array::from_fn(|_| dev.vector::<f64>(n).unwrap());
+        let c = dev.run_of_cells::<f64>(2).unwrap();
+        dev.write(c.at(1), 0.5).unwrap();
         for (k, v) in [x, r, q].into_iter().chain((0..9).map(|j| p.column(j))).enumerate() {
             let numbers: Vec<_> = (0..n).map(|i| ((i + k) % 7) as f64).collect();
             dev.upload(&numbers, v).unwrap();
         }
-        let mut k = Recorder::new(&mut dev, "rolled");
+        let mut k = Recorder::new(dev, "rolled");
         k.each(|k| {
             k.steps(9, |k, j| {
                 let p = p.column(j);
@@ -212,5 +217,6 @@ fn loops_turn_too() {
         dev.download(p.column(8), &mut numbers).unwrap();
         numbers
     }
-    assert_eq!(run(Cpu::new().unwrap()), run(Reference::new()));
+    let cpu = Device::new(Cpu::new().unwrap()).scope();
+    assert_eq!(run(&cpu), run(&Device::new(Reference::new()).scope()));
 }

@@ -11,10 +11,9 @@
 //! names, default all. Formats by name, default `auto`; for products (`methods=product`) every format that
 //! can store the matrix.
 use lacuna_cuda::{Compile, Cuda, CudaOptions, Mode, compiler_found};
-use lacuna_engine::{Backend, Format, Matrix, Pass, Vector};
+use lacuna_engine::{Device, Format, Pass, Result};
 use lacuna_formats::{Csr, FORMATS, Spec, Structure, choose_format, convert};
 use lacuna_solvers::{BiCgStab, Cg, Cycle, Gmres, Method, Orthogonalization, Side, Solver, Stop};
-use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -48,7 +47,7 @@ const PRODUCTS: [&str; 8] = [
     "gen:poisson3d:256x256x256",
 ];
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let quick = arguments.iter().any(|a| a == "quick");
     let only_large = arguments.iter().any(|a| a == "large");
@@ -62,14 +61,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let iterations = arguments.iter().find_map(|a| a.strip_prefix("iterations="));
     let iterations = iterations.map_or(Ok(ITERATIONS), str::parse)?;
-    let modes: Vec<Mode> = list.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    let modes: Vec<Mode> = list.split(',').map(str::parse).collect::<Result<_>>()?;
     // Times the kernel, not the graph that runs until it is compiled.
     let compile = compiler_found().then_some(Compile::Always);
-    let mut dev = Cuda::with(&CudaOptions { compile, ..CudaOptions::default() })?;
-    let info = dev.device();
+    let dev = Device::new(Cuda::with(&CudaOptions { compile, ..CudaOptions::default() })?);
+    let info = dev.info();
     println!("{}: {} multiprocessors, {:?}", info.name, info.units, info.details);
     let bytes = if quick { 1 << 26 } else { 1 << 30 };
-    let copy = 2.0 * bytes as f64 / dev.time_copy(bytes, 20)? / 1e9;
+    let copy = 2.0 * bytes as f64 / dev.with(|cuda: &mut Cuda| cuda.time_copy(bytes, 20))?? / 1e9;
     println!("copy: {copy:.0} GB/s");
     println!("{{\"bench\":\"copy\",\"gbs\":{copy:.1}}}");
 
@@ -80,14 +79,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let a: Arc<Csr<f64>> = Arc::new(Spec::parse(name)?.build()?);
         let n = a.rows();
         println!("\n{name}: n = {n}, {} entries, {} lanes", a.nnz(), a.lanes());
-        let auto = choose_format(&a, &Structure::of(&*a), dev.formats(a.rows(), Format::bytes(&*a))).0;
+        let auto = choose_format(&a, &Structure::of(&*a), dev.formats(a.rows(), Format::bytes(&*a))?).0;
         let wanted = arguments.iter().find_map(|a| a.strip_prefix("formats=")).unwrap_or("auto");
         let wanted = wanted.split(',').map(|f| if f == "auto" { auto } else { f });
         let formats: Vec<_> = wanted.filter_map(|f| Some((f, convert(&a, f).ok()?))).collect();
         for (method_name, method) in methods().into_iter().filter(|(name, _)| chosen("methods=", name)) {
             for ((format, stored), mode) in formats.iter().flat_map(|f| modes.iter().map(move |m| (f, m))) {
-                dev.set_mode(*mode);
-                match solves(&mut dev, stored, &*method, iterations) {
+                set_mode(&dev, *mode)?;
+                match solves(&dev, stored, &*method, iterations) {
                     Ok((micros, bytes, actual)) => {
                         let rate = bytes as f64 / micros / 1e3;
                         println!(
@@ -119,18 +118,27 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("\n{name}: n = {}, {} entries, {} lanes", a.rows(), a.nnz(), a.lanes());
         for format in FORMATS.iter().filter(|f| chosen("formats=", f.name)) {
             if let Ok(stored) = convert(&a, format.name) {
-                product(&mut dev, name, format.name, stored, copy)?;
+                product(&dev, name, format.name, stored, copy)?;
             }
         }
     }
     if chosen("methods=", "transfer") {
-        transfers(&mut dev, if quick { 1 << 20 } else { 1 << 24 })?;
+        transfers(&dev, if quick { 1 << 20 } else { 1 << 24 })?;
     }
     if chosen("methods=", "pass") {
-        sweep(&mut dev, if quick { 1 << 16 } else { 1 << 25 }, copy)?;
-        sweep(&mut dev, if quick { 1 << 14 } else { 1 << 20 }, copy)?;
+        sweep(&dev, if quick { 1 << 16 } else { 1 << 25 }, copy)?;
+        sweep(&dev, if quick { 1 << 14 } else { 1 << 20 }, copy)?;
     }
     Ok(())
+}
+
+fn set_mode(dev: &Device, mode: Mode) -> Result<()> {
+    dev.with(|cuda: &mut Cuda| cuda.set_mode(mode))
+}
+
+/// Waits until the device has done what was queued.
+fn wait(dev: &Device) -> Result<()> {
+    dev.with(|cuda: &mut Cuda| cuda.wait())?
 }
 
 fn methods() -> Vec<(&'static str, Box<dyn Method<f64>>)> {
@@ -146,61 +154,48 @@ fn methods() -> Vec<(&'static str, Box<dyn Method<f64>>)> {
 
 /// Microseconds and bytes per iteration, and the mode it ran in.
 fn solves(
-    dev: &mut Cuda,
+    dev: &Device,
     a: &Arc<dyn Format<f64>>,
     method: &dyn Method<f64>,
     max_iters: u64,
-) -> Result<(f64, usize, Mode), lacuna_engine::Error> {
-    let mark = dev.mark();
-    let done = (|| {
-        let matrix: Matrix<f64> = dev.matrix(a.clone())?;
-        let stop = Stop { rtol: 0.0, atol: 0.0, max_iters, dtol: f64::INFINITY };
-        let mut solver = Solver::new(dev, &matrix, None, method, stop)?;
-        let n = a.shape().0;
-        let (b, mut x) = (vec![1.0; n], vec![0.0; n]);
-        let (mut times, mut bytes) = (Vec::new(), 0);
-        let begin = Instant::now();
-        while times.len() < SOLVES {
-            x.fill(0.0);
-            // As in Rupp et al., the right-hand side and the guess are on the device; the time ends when the
-            // solution is.
-            dev.upload(&b, solver.b())?;
-            dev.upload(&x, solver.x())?;
-            dev.wait()?;
-            let start = Instant::now();
-            let outcome = solver.solve_on_device(dev, None)?;
-            let iterations = outcome.iterations.max(1);
-            let restarts = outcome.restarts;
-            let seconds = start.elapsed().as_secs_f64();
-            bytes = solver.program().bytes_of_solve(iterations, restarts) / iterations;
-            if begin.elapsed() > WARM_UP {
-                times.push(seconds / iterations as f64);
-            }
+) -> Result<(f64, usize, Mode)> {
+    let matrix = dev.matrix(a.clone())?;
+    let stop = Stop { rtol: 0.0, atol: 0.0, max_iters, dtol: f64::INFINITY };
+    let mut solver = Solver::new(dev, &matrix, None, method, stop)?;
+    let n = a.shape().0;
+    let (b, x) = (vec![1.0; n], vec![0.0; n]);
+    let (mut times, mut bytes) = (Vec::new(), 0);
+    let begin = Instant::now();
+    while times.len() < SOLVES {
+        // As in Rupp et al., the right-hand side and the guess are on the device; the time ends when the
+        // solution is.
+        dev.upload(&b, solver.b())?;
+        dev.upload(&x, solver.x())?;
+        wait(dev)?;
+        let start = Instant::now();
+        let outcome = solver.solve_on_device(None)?;
+        let iterations = outcome.iterations.max(1);
+        let restarts = outcome.restarts;
+        let seconds = start.elapsed().as_secs_f64();
+        bytes = solver.program().bytes_of_solve(iterations, restarts) / iterations;
+        if begin.elapsed() > WARM_UP {
+            times.push(seconds / iterations as f64);
         }
-        times.sort_by(f64::total_cmp);
-        let plan = dev.plan(solver.program().clone())?;
-        let mode = Cuda::mode_of(&plan).unwrap_or_default();
-        Ok((times[times.len() / 2] * 1e6, bytes as usize, mode))
-    })();
-    dev.release(mark);
-    done
+    }
+    times.sort_by(f64::total_cmp);
+    let plan = dev.plan(solver.program().clone())?;
+    let mode = dev.with(|cuda: &mut Cuda| cuda.mode_of(plan.id()))?;
+    Ok((times[times.len() / 2] * 1e6, bytes as usize, mode.unwrap_or_default()))
 }
 
 /// Many products in one program, so that launch overhead does not count.
-fn product(
-    dev: &mut Cuda,
-    name: &str,
-    format: &str,
-    a: Arc<dyn Format<f64>>,
-    copy: f64,
-) -> Result<(), lacuna_engine::Error> {
-    let mark = dev.mark();
-    dev.set_mode(Mode::Auto);
-    let matrix: Matrix<f64> = dev.matrix(a.clone())?;
+fn product(dev: &Device, name: &str, format: &str, a: Arc<dyn Format<f64>>, copy: f64) -> Result<()> {
+    set_mode(dev, Mode::Auto)?;
+    let matrix = dev.matrix(a.clone())?;
     let n = a.shape().0;
-    let (x, y): (Vector<f64>, Vector<f64>) = (dev.vector(n)?, dev.vector(n)?);
-    dev.upload(&vec![1.0; n], x)?;
-    let micros = repeat(dev, |k, c| k.spmv_dot(&matrix, x, y, Pass::new("count").count(c)))?;
+    let (x, y) = (dev.vector::<f64>(n)?, dev.vector(n)?);
+    dev.upload(&vec![1.0; n], *x)?;
+    let micros = repeat(dev, |k, c| k.spmv_dot(&matrix, *x, *y, Pass::new("count").count(c)))?;
     let bytes = a.bytes() + 16 * n;
     let rate = bytes as f64 / micros / 1e3;
     println!(
@@ -212,23 +207,22 @@ fn product(
     println!(
         "{{\"bench\":\"spmv\",\"matrix\":\"{name}\",\"n\":{n},\"format\":\"{format}\",\"us\":{micros:.3},\"gbs\":{rate:.1}}}"
     );
-    dev.release(mark);
     Ok(())
 }
 
 /// Bandwidth of vectors to the device and back, compared with the link; into memory written before, and into
 /// fresh pages.
-fn transfers(dev: &mut Cuda, n: usize) -> Result<(), lacuna_engine::Error> {
+fn transfers(dev: &Device, n: usize) -> Result<()> {
     const TIMES: usize = 5;
-    let mark = dev.mark();
-    let v: Vector<f64> = dev.vector(n)?;
-    let link = dev.time_link(8 * n)?;
+    let vector = dev.vector::<f64>(n)?;
+    let v = *vector;
+    let link = dev.with(|cuda: &mut Cuda| cuda.time_link(8 * n))??;
     let mut host = vec![1.0; n];
     let mut fastest = [f64::INFINITY; 3];
     for _ in 0..TIMES {
         let start = Instant::now();
         dev.upload(&host, v)?;
-        dev.wait()?;
+        wait(dev)?;
         fastest[0] = fastest[0].min(start.elapsed().as_secs_f64());
         let start = Instant::now();
         dev.download(v, &mut host)?;
@@ -245,18 +239,16 @@ fn transfers(dev: &mut Cuda, n: usize) -> Result<(), lacuna_engine::Error> {
         println!("{name:>14} n = {n}: {:9.2} ms {got:6.1} GB/s, the link {most:6.1}", seconds * 1e3);
         println!("{{\"bench\":\"{name}\",\"n\":{n},\"gbs\":{got:.2},\"link\":{most:.2}}}");
     }
-    dev.release(mark);
     Ok(())
 }
 
 /// The update pass of conjugate gradients.
-fn sweep(dev: &mut Cuda, n: usize, copy: f64) -> Result<(), lacuna_engine::Error> {
-    let mark = dev.mark();
-    dev.set_mode(Mode::Graph);
-    let v: Vec<Vector<f64>> = (0..4).map(|_| dev.vector(n)).collect::<Result<_, _>>()?;
-    let c = Backend::cells::<f64>(dev, 3)?;
+fn sweep(dev: &Device, n: usize, copy: f64) -> Result<()> {
+    set_mode(dev, Mode::Graph)?;
+    let v = (0..4).map(|_| dev.vector::<f64>(n)).collect::<Result<Vec<_>>>()?;
+    let c = dev.cells::<f64>(3)?;
     let micros = repeat(dev, |k, rr| {
-        let (x, r, p, q, alpha, beta) = (v[0], v[1], v[2], v[3], c.at(0), c.at(1));
+        let (x, r, p, q, alpha, beta) = (*v[0], *v[1], *v[2], *v[3], c.at(0), c.at(1));
         let step = Pass::new("step").set(x, x + alpha * p).set(r, r - alpha * q).set(p, r + beta * p);
         k.multi_axpy_dot(step.dot(rr, r, r).count(rr));
     })?;
@@ -267,16 +259,15 @@ fn sweep(dev: &mut Cuda, n: usize, copy: f64) -> Result<(), lacuna_engine::Error
         100.0 * rate / copy
     );
     println!("{{\"bench\":\"sweep\",\"n\":{n},\"us\":{micros:.3},\"gbs\":{rate:.1}}}");
-    dev.release(mark);
     Ok(())
 }
 
 /// Microseconds of what `body` records, over 200 runs within one program: the median of five, minus an empty
 /// program's.
 fn repeat(
-    dev: &mut Cuda,
+    dev: &Device,
     body: impl FnOnce(&mut lacuna_engine::Recorder<'_, f64>, lacuna_engine::Cell<f64>),
-) -> Result<f64, lacuna_engine::Error> {
+) -> Result<f64> {
     const RUNS: u64 = 208;
     let mut k = lacuna_engine::Recorder::new(dev, "repeat");
     let [c] = k.cells();
@@ -287,7 +278,7 @@ fn repeat(
     for _ in 0..6 {
         let start = Instant::now();
         let mut history = lacuna_engine::History::default();
-        dev.execute(&mut plan, lacuna_engine::Run { limit: RUNS, history: &mut history, watch: None })?;
+        plan.execute(lacuna_engine::Run { limit: RUNS, history: &mut history, watch: None })?;
         times.push(start.elapsed().as_secs_f64() / RUNS as f64 * 1e6);
     }
     times.remove(0);

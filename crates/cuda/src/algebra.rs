@@ -1,78 +1,37 @@
 //! Sparse algebra on the device: see [`lacuna_gpu::algebra`].
 use crate::driver::{Driver, Launch, kernel_name};
 use crate::memory::{Buffer, Pool};
-use bytemuck::Pod;
-use lacuna_engine::{Kind, Result};
+use lacuna_engine::{NumberType, Result};
 use lacuna_gpu::algebra::{AlgebraDevice, GROUP, Kernel, KernelArgument, TEAM, Threads};
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const OPERATION: &str = "sparse algebra";
-
-/// Memory that sparse algebra keeps from one call to the next.
-#[derive(Clone, Default)]
-pub(crate) struct Workspace(Arc<Mutex<Pool>>);
-
-impl Workspace {
-    fn pool(&self) -> MutexGuard<'_, Pool> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-    /// Returns what is not in use to the driver; whether there was anything.
-    pub(crate) fn clear(&self, driver: &Driver) -> bool {
-        let mut pool = self.pool();
-        let had_memory = !pool.is_empty();
-        pool.clear(driver);
-        had_memory
-    }
-}
 
 /// The device at work on matrices of one number type.
 pub(crate) struct Algebra<'d> {
     pub(crate) driver: &'d mut Driver,
-    pub(crate) kind: Kind,
-    pub(crate) workspace: Workspace,
-}
-
-/// Device memory, which goes back to the workspace: later work is ordered after that queued before.
-pub(crate) struct Array {
-    buffer: Buffer,
-    home: Workspace,
-}
-
-impl Drop for Array {
-    fn drop(&mut self) {
-        let Buffer { address, bytes } = self.buffer;
-        self.home.pool().give(Buffer { address, bytes });
-    }
-}
-
-impl Algebra<'_> {
-    fn allocated(&self, bytes: usize) -> Result<Array> {
-        let buffer = self.workspace.pool().take(self.driver, bytes, OPERATION)?;
-        Ok(Array { buffer, home: self.workspace.clone() })
-    }
+    pub(crate) kind: NumberType,
+    /// Keeps memory from one call to the next.
+    pub(crate) workspace: Pool,
 }
 
 impl AlgebraDevice for Algebra<'_> {
-    type Array = Array;
-    fn zeros(&mut self, bytes: usize) -> Result<Array> {
-        let array = self.allocated(bytes)?;
-        self.driver.zero(array.buffer.address, bytes)?;
-        Ok(array)
+    /// Freed memory can be allocated at once: later work is ordered after that queued before.
+    type Array = Buffer;
+    fn zeros(&mut self, bytes: usize) -> Result<Buffer> {
+        self.workspace.zeroed(self.driver, bytes, OPERATION)
     }
-    fn array<E: Pod>(&mut self, elements: &[E]) -> Result<Array> {
-        let array = self.allocated(size_of_val(elements))?;
-        self.driver.upload(elements, array.buffer.address, OPERATION)?;
-        Ok(array)
+    fn array(&mut self, bytes: &[u8]) -> Result<Buffer> {
+        self.workspace.filled(self.driver, bytes, OPERATION)
     }
-    fn read<E: Pod>(&mut self, from: &Array, to: &mut [E]) -> Result<()> {
-        self.driver.download(from.buffer.address, to, OPERATION)
+    fn read(&mut self, from: &Buffer, to: &mut [u8]) -> Result<()> {
+        self.driver.download(from.address, to, OPERATION)
     }
     fn launch(
         &mut self,
         kernel: Kernel,
         over: Threads,
-        arguments: &[KernelArgument<'_, Array>],
+        arguments: &[KernelArgument<'_, Buffer>],
     ) -> Result<()> {
         // A team is a warp.
         let blocks = match over {
@@ -89,7 +48,7 @@ impl AlgebraDevice for Algebra<'_> {
         let mut arguments: Vec<(u64, u32)> = arguments
             .iter()
             .map(|argument| match argument {
-                KernelArgument::Array(array) => (array.buffer.address, 0),
+                KernelArgument::Array(array) => (array.address, 0),
                 KernelArgument::Word(word) => (0, *word),
             })
             .collect();

@@ -1,6 +1,6 @@
 //! NVRTC, the compiler of the CUDA toolkit, if found at run time; and its output, cached on disk.
-use lacuna_engine::{Error, Result};
-use lacuna_gpu::{Cached, background};
+use lacuna_engine::{Cached, Error, Result};
+use lacuna_gpu::background;
 use libloading::Library;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int};

@@ -383,6 +383,6 @@ impl Drop for Graph {
 }
 
 /// A kernel's name with the suffix of a number type.
-pub(crate) fn kernel_name(stem: &str, kind: lacuna_engine::Kind) -> String {
+pub(crate) fn kernel_name(stem: &str, kind: lacuna_engine::NumberType) -> String {
     format!("{stem}_{}", kind.name())
 }

@@ -1,19 +1,23 @@
 //! The ways to run a program on the device. The control flow is that of
 //! [`Backend::execute`](lacuna_engine::Backend::execute), decided by the device; the host reads the control
 //! block behind the queue.
-use crate::driver::Driver;
+use crate::driver::{Address, Driver};
 use crate::jit::{self, Jit};
 use crate::launches::{CONTROL_NEXT, Common};
-use crate::memory::{Buffer, Pool};
+use crate::memory::Buffer;
 use crate::options::Mode;
 use crate::plan::{CONTROL_BYTES, Prepared, SHORT_HISTORY, queue_start};
 use crate::store::Store;
+use bytemuck::{cast_slice, cast_slice_mut, pod_read_unaligned};
 use lacuna_engine::encode::*;
-use lacuna_engine::{Finish, History, Program, Progress, Reason, Result, Run, Scalar};
+use lacuna_engine::{Finish, History, NumberType, Program, Progress, Result, Run, catching};
 use lacuna_gpu::{AT_CELLS, AT_HISTORY};
+use std::ops::{ControlFlow, Range};
 use std::time::Instant;
 
 type Control = [u64; CONTROL_WORDS as usize];
+/// See [`Run::watch`].
+type Watch<'a> = Option<&'a mut dyn FnMut(Progress) -> ControlFlow<()>>;
 
 /// Target duration of a launch of a watched program, in seconds.
 const WATCH: f64 = 2e-3;
@@ -32,27 +36,19 @@ pub(crate) struct Runner<'a> {
 
 impl Runner<'_> {
     /// Runs a program from the start until it stops.
-    pub(crate) fn run<T: Scalar>(
-        &mut self,
-        program: &Program<T>,
-        prepared: &mut Prepared<T>,
-        run: Run<'_>,
-    ) -> Result<Finish> {
-        // If a handle is stale, the error names the pass that needs it.
-        prepared.check(self.store, program.name).or_else(|error| {
-            program.ops().try_for_each(|op| self.store.check_cells_of(op)).and(Err(error))
-        })?;
+    pub(crate) fn run(&mut self, program: &Program, prepared: &mut Prepared, run: Run<'_>) -> Result<Finish> {
         let Run { limit, history, watch } = run;
         history.reset(limit);
         let room = (limit / history.stride).saturating_add(2).min(History::CAPACITY + 2) as usize;
-        let word = size_of::<T::Real>();
-        let short = room * word <= SHORT_HISTORY && (prepared.jit.is_none() || room <= jit::SHORT_HISTORY);
+        let kind = prepared.encoded.kind;
+        let short =
+            room * real_size(kind) <= SHORT_HISTORY && (prepared.jit.is_none() || room <= jit::SHORT_HISTORY);
         let room_for = if short {
             prepared.common.control + CONTROL_BYTES as u64
         } else {
-            reserve(self.driver, &mut self.store.pool, self.history, room * word)?
+            self.reserve_history(room * real_size(kind))?
         };
-        let nan = real_bits::<T>(f64::NAN);
+        let nan = real_bits(kind, f64::NAN);
         let mut control = prepared.encoded.control(limit, history.stride, room as u64, nan);
         // Generated kernels begin at the operation in `control`, the others at a section.
         if prepared.jit.is_none() {
@@ -63,53 +59,59 @@ impl Runner<'_> {
         let control = if let Some(jit) = jit {
             self.jit(prepared, jit, control, watch, short)?
         } else {
-            prepared.common.cells = self.store.device_cells::<T>(self.driver)?;
-            self.store.device_changes::<T>(cell_range(&prepared.encoded));
+            prepared.common.cells = self.store.device_cells(self.driver, kind)?;
+            self.store.cells_of(kind).device_changes(&cell_range(&prepared.encoded));
             self.queued(prepared, control, watch)?
         };
-        let count = control[CONTROL_HISTORY as usize] as usize;
-        let mut values = vec![T::Real::default(); count.min(room)];
+        let bytes = (control[CONTROL_HISTORY as usize] as usize).min(room) * real_size(kind);
+        let mut words = vec![0; bytes.div_ceil(size_of::<u64>())];
         if jit.is_some() && short {
-            values = prepared.result.get(8 * AT_HISTORY, values.len());
+            words = prepared.result.get(AT_HISTORY, words.len());
         } else {
-            self.driver.download(room_for, &mut values, "reading the history")?;
+            self.driver.download(
+                room_for,
+                &mut cast_slice_mut(&mut words)[..bytes],
+                "reading the history",
+            )?;
         }
-        history.values.extend(values.into_iter().map(Scalar::re));
+        let reals = cast_slice::<_, u8>(&words)[..bytes].chunks_exact(real_size(kind));
+        history.values.extend(reals.map(|bytes| match bytes.len() {
+            4 => f64::from(pod_read_unaligned::<f32>(bytes)),
+            _ => pod_read_unaligned(bytes),
+        }));
         let word = |at: u32| control[at as usize];
-        let reason = program.reasons.get(word(CONTROL_REASON) as usize).copied();
         Ok(Finish {
-            reason: reason.unwrap_or(Reason::Limit),
+            reason: program.reason(word(CONTROL_REASON) as u32),
             iterations: word(CONTROL_ITERATIONS),
             restarts: word(CONTROL_RESTARTS),
-            recurrence: real_from_bits::<T>(word(CONTROL_RECURRENCE)),
-            confirmed: real_from_bits::<T>(word(CONTROL_CONFIRMED)),
+            recurrence: real_from_bits(kind, word(CONTROL_RECURRENCE)),
+            confirmed: real_from_bits(kind, word(CONTROL_CONFIRMED)),
         })
     }
 
     /// Runs one kernel generated for the program, in several launches if the host wants to look in between.
     /// What the host sets is passed with the launch, and the kernel writes what the host reads into host
     /// memory: nothing else is queued.
-    fn jit<T: Scalar>(
+    fn jit(
         &mut self,
-        prepared: &mut Prepared<T>,
+        prepared: &mut Prepared,
         jit: Jit,
         control: Control,
-        mut watch: Option<&mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>>,
+        mut watch: Watch<'_>,
         short: bool,
     ) -> Result<Control> {
         let mut args = jit.args;
-        let range = cell_range(&prepared.encoded);
-        let most = 8 * jit::CHANGED / size_of::<T>();
-        let (cells, changed) = self.store.device_cells_but::<T>(self.driver, &range, most)?;
-        let known = &self.store.known_cells::<T>()[changed.clone()];
-        bytemuck::cast_slice_mut(&mut args.given.changed)[..changed.len()].copy_from_slice(known);
+        let (kind, range) = (prepared.encoded.kind, cell_range(&prepared.encoded));
+        let most = 8 * jit::CHANGED / kind.size();
+        let (cells, changed) = self.store.device_cells_but(self.driver, kind, &range, most)?;
+        let known = self.store.cells_of(kind).known(&changed);
+        cast_slice_mut::<_, u8>(&mut args.given.changed)[..known.len()].copy_from_slice(known);
         args.given.changed_first = (changed.start - range.start.min(changed.start)) as u32;
         args.given.changed_count = changed.len() as u32;
         args.addresses[jit::CELLS] = cells;
         args.addresses[jit::RESULT] = prepared.result.address();
         args.addresses[jit::HISTORY] = prepared.common.history;
         args.words[jit::SHORT] = short.into();
-        self.store.device_changes::<T>(range.clone());
         let (mut reported, mut words) = (0, control);
         loop {
             args.words[jit::BUDGET] = match watch {
@@ -119,21 +121,24 @@ impl Runner<'_> {
             let count = words.len();
             let (block, state) = args.given.words.split_at_mut(count);
             block.copy_from_slice(&words);
-            state.copy_from_slice(&[prepared.epoch, prepared.tag]);
+            state.copy_from_slice(&prepared.state);
             let start = Instant::now();
             jit.queue(self.driver, &args)?;
+            self.store.cells_of(kind).device_changes(&range);
             self.driver.wait("running a program")?;
-            let result = prepared.result.get::<u64>(0, count + 2);
+            let result = prepared.result.get(0, count + 2);
             words.copy_from_slice(&result[..count]);
-            [prepared.epoch, prepared.tag] = [result[count], result[count + 1]];
+            prepared.state = [result[count], result[count + 1]];
             args.given.changed_count = 0;
-            self.store.learn(range.start, &prepared.result.get::<T>(8 * AT_CELLS, range.len()));
+            let bytes = range.len() * kind.size();
+            let cells = prepared.result.get(AT_CELLS, bytes.div_ceil(size_of::<u64>()));
+            self.store.cells_of(kind).learn(&range, &cast_slice(&cells)[..bytes]);
             if words[CONTROL_OP as usize] == u64::from(NONE) {
                 return Ok(words);
             }
             // Every allowed operation has run. Look, and continue.
             prepared.adapt(start.elapsed().as_secs_f64());
-            let cancelled = report_progress::<T>(&words, &mut reported, &mut watch);
+            let cancelled = report_progress(kind, &words, &mut reported, &mut watch)?;
             args.words[jit::ENTER] = if cancelled { jit::ENTER_CANCEL } else { 0 };
             if cancelled {
                 watch = None;
@@ -142,11 +147,11 @@ impl Runner<'_> {
     }
 
     /// Runs one kernel for each operation, launched or replayed.
-    fn queued<T: Scalar>(
+    fn queued(
         &mut self,
-        prepared: &mut Prepared<T>,
+        prepared: &mut Prepared,
         mut control: Control,
-        mut watch: Option<&mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>>,
+        mut watch: Watch<'_>,
     ) -> Result<Control> {
         let common = prepared.common;
         let limit = control[CONTROL_LIMIT as usize];
@@ -186,13 +191,12 @@ impl Runner<'_> {
             while waiting.len() > 1 || (queued.saturating_mul(counts) >= limit && !waiting.is_empty()) {
                 let Some(done) = waiting.pop_front() else { break };
                 self.driver.wait_for(&prepared.events[done], "running a program")?;
-                let words = prepared.control.get::<u64>((1 + done) * CONTROL_BYTES, CONTROL_WORDS as usize);
-                control.copy_from_slice(&words);
+                control = words_of(prepared, done);
                 if control[CONTROL_NEXT] == u64::from(NONE) {
                     self.driver.wait("running a program")?;
                     return Ok(control);
                 }
-                if report_progress::<T>(&control, &mut reported, &mut watch) {
+                if report_progress(prepared.encoded.kind, &control, &mut reported, &mut watch)? {
                     control = self.receive(prepared, 0, "running a program")?;
                     waiting.clear();
                     if control[CONTROL_NEXT] == u64::from(NONE) {
@@ -213,7 +217,7 @@ impl Runner<'_> {
     }
 
     /// Replays the batch, which is captured once.
-    fn replay<T: Scalar>(&mut self, prepared: &mut Prepared<T>, common: &Common, passes: u64) -> Result<()> {
+    fn replay(&mut self, prepared: &mut Prepared, common: &Common, passes: u64) -> Result<()> {
         let fits = |known: &Option<(_, Common, u64)>| matches!(known, Some((_, c, p)) if c == common && *p == passes);
         if !fits(&prepared.graph) {
             prepared.graph = None;
@@ -226,12 +230,12 @@ impl Runner<'_> {
         }
     }
 
-    fn send<T>(&self, prepared: &mut Prepared<T>, control: &Control) -> Result<()> {
+    fn send(&self, prepared: &mut Prepared, control: &Control) -> Result<()> {
         prepared.control.set(0, control);
         self.driver.send(&prepared.control, 0, CONTROL_BYTES, prepared.common.control)
     }
 
-    fn receive<T>(&self, prepared: &Prepared<T>, place: usize, operation: &str) -> Result<Control> {
+    fn receive(&self, prepared: &Prepared, place: usize, operation: &str) -> Result<Control> {
         self.driver.fetch(
             prepared.common.control,
             &prepared.control,
@@ -239,14 +243,37 @@ impl Runner<'_> {
             CONTROL_BYTES,
         )?;
         self.driver.wait(operation)?;
-        let mut control = [0; CONTROL_WORDS as usize];
-        let words = prepared.control.get::<u64>((1 + place) * CONTROL_BYTES, CONTROL_WORDS as usize);
-        control.copy_from_slice(&words);
-        Ok(control)
+        Ok(words_of(prepared, place))
+    }
+
+    /// A buffer of at least that many bytes for the history.
+    fn reserve_history(&mut self, bytes: usize) -> Result<Address> {
+        match self.history {
+            Some(buffer) if buffer.bytes >= bytes => Ok(buffer.address),
+            _ => {
+                *self.history = None;
+                let what = "the history of a solve";
+                let buffer = self.store.pool.take(self.driver, bytes.max(1 << 16), what)?;
+                Ok(self.history.insert(buffer).address)
+            }
+        }
     }
 }
 
-impl<T> Prepared<T> {
+/// The control block that was received in a place.
+fn words_of(prepared: &Prepared, place: usize) -> Control {
+    let mut control = [0; CONTROL_WORDS as usize];
+    let words = prepared.control.get((1 + place) * control.len(), control.len());
+    control.copy_from_slice(&words);
+    control
+}
+
+/// Bytes of a real number of the type.
+fn real_size(kind: NumberType) -> usize {
+    if kind == kind.narrow() { 4 } else { 8 }
+}
+
+impl Prepared {
     /// Adjusts the work of the next launch of a watched program to the duration of the last one.
     fn adapt(&mut self, seconds: f64) {
         if seconds < WATCH / 2.0 {
@@ -257,12 +284,7 @@ impl<T> Prepared<T> {
     }
 }
 
-fn queue_batch<T: Scalar>(
-    driver: &Driver,
-    prepared: &Prepared<T>,
-    common: &Common,
-    passes: u64,
-) -> Result<()> {
+fn queue_batch(driver: &Driver, prepared: &Prepared, common: &Common, passes: u64) -> Result<()> {
     for _ in 0..passes {
         for (step, kernel) in prepared.each() {
             step.queue(driver, *kernel, common)?;
@@ -274,13 +296,13 @@ fn queue_batch<T: Scalar>(
     Ok(())
 }
 
-/// The range of cells that a program names.
-fn cell_range<T>(encoded: &Encoded<T>) -> std::ops::Range<usize> {
+/// From the lowest cell that a program names to the highest: cells of other programs may lie between.
+pub(crate) fn cell_range(encoded: &Encoded) -> Range<usize> {
     encoded.cells.start as usize..encoded.cells.end as usize
 }
 
 /// Iterations that one pass through `each` counts.
-fn counted<T>(encoded: &Encoded<T>) -> u64 {
+fn counted(encoded: &Encoded) -> u64 {
     let mut count = 0;
     for op in encoded.sections[SECTION_EACH as usize].clone() {
         for (at, length) in [(OP_BEFORE, OP_BEFORE_COUNT), (OP_AFTER, OP_AFTER_COUNT)] {
@@ -292,33 +314,21 @@ fn counted<T>(encoded: &Encoded<T>) -> u64 {
     count
 }
 
-/// A buffer of at least that many bytes in `place`.
-fn reserve(driver: &Driver, pool: &mut Pool, place: &mut Option<Buffer>, bytes: usize) -> Result<u64> {
-    if let Some(buffer) = place
-        && buffer.bytes >= bytes
-    {
-        return Ok(buffer.address);
-    }
-    let fresh = pool.take(driver, bytes.max(1 << 16), "the history of a solve")?;
-    let address = fresh.address;
-    place.replace(fresh).into_iter().for_each(|old| pool.give(old));
-    Ok(address)
-}
-
 /// Reports the state of a running program to the caller; returns whether the caller cancels it.
-fn report_progress<T: Scalar>(
+fn report_progress(
+    kind: NumberType,
     control: &Control,
     reported: &mut u64,
-    watch: &mut Option<&mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>>,
-) -> bool {
+    watch: &mut Watch<'_>,
+) -> Result<bool> {
     let iterations = control[CONTROL_ITERATIONS as usize];
-    let Some(watch) = watch else { return false };
+    let Some(watch) = watch else { return Ok(false) };
     if iterations <= *reported {
-        return false;
+        return Ok(false);
     }
     *reported = iterations;
-    let rr = real_from_bits::<T>(control[CONTROL_RECURRENCE as usize]);
-    watch(Progress { iterations, rr }).is_break()
+    let rr = real_from_bits(kind, control[CONTROL_RECURRENCE as usize]);
+    catching(|| Ok(watch(Progress { iterations, rr }).is_break()))
 }
 
 /// Like [`lacuna_engine::Control::cancel`] between two passes through the iteration; sets `CONTROL_NEXT` to

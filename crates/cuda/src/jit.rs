@@ -1,11 +1,11 @@
 //! A whole program as a generated kernel, see `crates/gpu`: its buffers and its launch.
 use crate::compiler::{self, Code};
 use crate::driver::{Address, Driver, Kernel, Launch, kernel_name};
-use crate::options::{Compile, Mode};
+use crate::options::{Compile, Mode, Wanted};
 use crate::plan_cache::{Entries, Kept};
 use crate::store::Store;
+use lacuna_engine::Result;
 use lacuna_engine::encode::{CONTROL_WORDS, Encoded};
-use lacuna_engine::{Result, Scalar};
 use lacuna_gpu::{
     AT_CELLS, AT_HISTORY, Device, Laid, Layout, MATRIX_WORDS, MatrixFacts, PlanCache, Repack, SEGMENT,
     has_shorter,
@@ -70,20 +70,19 @@ pub(crate) struct Jit {
 pub(crate) struct Planning<'a> {
     pub(crate) driver: &'a mut Driver,
     pub(crate) store: &'a Store,
-    pub(crate) plans: &'a mut PlanCache<Entries, Kept>,
-    pub(crate) mode: Mode,
-    pub(crate) compile: Compile,
+    pub(crate) cache: &'a mut PlanCache<Entries, Kept>,
+    pub(crate) wanted: Wanted,
 }
 
 /// A layout and the entries of its matrices.
-type Found<'a, T> = (Layout, Repack<'a, T, Entries>);
+type Found<'a> = (Layout, Repack<'a, Entries>);
 /// The same with the kernel, and the entries in their places.
-type Made<T> = (Layout, Jit, Laid<T, Entries>);
+type Made = (Layout, Jit, Laid<Entries>);
 
 impl<'a> Planning<'a> {
     /// The generated kernel of a program with the entries of its matrices, which wait until it is compiled; `None`
     /// if the program runs without one.
-    pub(crate) fn jit<T: Scalar>(&mut self, e: &Encoded<T>, name: &str) -> Result<Option<Code<Made<T>>>> {
+    pub(crate) fn jit(&mut self, e: &Encoded, name: &str) -> Result<Option<Code<Made>>> {
         let Some((layout, repack)) = self.layout(e, name)? else { return Ok(None) };
         Ok(match self.kernel(e, &layout)? {
             None => None,
@@ -93,10 +92,10 @@ impl<'a> Planning<'a> {
     }
 
     /// The layout of a program's generated kernel; `None` if it runs without one.
-    fn layout<T: Scalar>(&mut self, e: &Encoded<T>, name: &str) -> Result<Option<Found<'a, T>>> {
+    fn layout(&mut self, e: &Encoded, name: &str) -> Result<Option<Found<'a>>> {
         let store = self.store;
         let limits = &self.driver.limits;
-        let wanted = match (self.mode, self.compile) {
+        let wanted = match (self.wanted.mode, self.wanted.compile) {
             (Mode::Graph | Mode::Stream, _) | (_, Compile::Never) => false,
             (Mode::Jit, _) | (_, Compile::Always) => true,
             (Mode::Auto, Compile::Auto) => compiler::compiler_found(),
@@ -108,11 +107,10 @@ impl<'a> Planning<'a> {
         }
         let mut matrices = Vec::new();
         for a in &e.matrices {
-            store.stored(*a, name)?;
-            let Some(format) = store.format(*a) else { return Ok(None) };
+            let format = &store.stored(*a, name)?.format;
             // Repacked entries are stored twice.
             let stages = self.driver.free_bytes().is_none_or(|free| a.bytes as u64 <= free / 4);
-            matrices.push(MatrixFacts { format: &**format, serial: a.serial, stages });
+            matrices.push(MatrixFacts { format, serial: a.serial, stages });
         }
         let alone = segments <= 4;
         let long = matrices.iter().any(MatrixFacts::has_long_rows);
@@ -132,10 +130,10 @@ impl<'a> Planning<'a> {
             units,
             prelude: Some(PRELUDE),
         };
-        let resident = together.then(|| Layout::resident(e, &matrices, device, groups, self.plans)).flatten();
+        let resident = together.then(|| Layout::resident(e, &matrices, device, groups, self.cache)).flatten();
         let layout = match resident {
             None if groups > 1 && segments <= SEGMENT * SEGMENT => {
-                Layout::streaming(e, &matrices, device, groups, self.plans)
+                Layout::streaming(e, &matrices, device, groups, self.cache)
             }
             resident => resident,
         };
@@ -143,9 +141,9 @@ impl<'a> Planning<'a> {
     }
 
     /// The kernel of a layout and its launch shape; the caller fills in the addresses.
-    fn kernel<T: Scalar>(&mut self, e: &Encoded<T>, layout: &Layout) -> Result<Option<Code<Jit>>> {
-        let name = kernel_name("solve", T::KIND);
-        let wait = self.mode == Mode::Jit || self.compile == Compile::Always;
+    fn kernel(&mut self, e: &Encoded, layout: &Layout) -> Result<Option<Code<Jit>>> {
+        let name = kernel_name("solve", e.kind);
+        let wait = self.wanted.mode == Mode::Jit || self.wanted.compile == Compile::Always;
         let kernel = match self.driver.jit(&layout.text, &name, wait) {
             Err(_) if !wait => return Ok(None),
             Err(error) => return Err(error),
@@ -189,14 +187,14 @@ impl Jit {
         let mut list: Vec<*mut c_void> = addresses.chain(words).collect();
         list.push((&raw mut args.given).cast());
         // SAFETY: the kernel takes thirteen addresses, sixteen words and `Given`; the addresses belong to
-        // live buffers of the plan and to handles checked live before this run, with the sizes that the
-        // layout states.
+        // live buffers of the plan and to handles found live since the last of any was freed, with the sizes that
+        // the layout states.
         unsafe { driver.launch("solve", self.kernel, self.launch, &mut list) }
     }
 }
 
 /// What the table's indices refer to, as addresses; see `kernels-opencl/shared/cells.cl`.
-pub(crate) fn names<T: Scalar>(store: &Store, e: &Encoded<T>, name: &str) -> Result<Vec<u64>> {
+pub(crate) fn names(store: &Store, e: &Encoded, name: &str) -> Result<Vec<u64>> {
     let bases = 2 + e.vectors.len();
     let matrices = bases + 2 * e.bases.len();
     let mut words = vec![bases as u64, matrices as u64];

@@ -3,7 +3,7 @@
 use crate::driver::{Address, kernel_name};
 use crate::store::{Store, StoredMatrix};
 use lacuna_engine::encode::*;
-use lacuna_engine::{Error, Kind, Result, Scalar, not_triangular};
+use lacuna_engine::{Error, NumberType, Result, not_triangular};
 use lacuna_formats::PACKET;
 use lacuna_gpu::Stage;
 
@@ -53,7 +53,7 @@ pub(crate) struct StreamOp {
     op: u32,
     pub(crate) n: u32,
     pub(crate) segments: u32,
-    groups: u32,
+    pub(crate) groups: u32,
     terms: u32,
     loads: u32,
     stores: u32,
@@ -99,13 +99,13 @@ impl StreamOp {
     fn multiply(&mut self, a: &StoredMatrix) {
         self.lanes = a.lanes;
         self.sizes.iter_mut().zip(&a.sizes).for_each(|(to, size)| *to = *size);
-        self.arrays.iter_mut().zip(&a.arrays).for_each(|(to, address)| *to = *address);
+        self.arrays.iter_mut().zip(&a.arrays).for_each(|(to, array)| *to = array.address);
     }
 }
 
 impl Step {
     /// The name of the kernel for a number type.
-    pub(crate) fn kernel_name(&self, kind: Kind) -> String {
+    pub(crate) fn kernel_name(&self, kind: NumberType) -> String {
         let stem = if self.narrow { format!("{}_narrow", self.kernel) } else { self.kernel.into() };
         kernel_name(&stem, kind)
     }
@@ -150,18 +150,23 @@ fn is_narrow(place: &Address) -> bool {
     place & 1 == 1
 }
 
+/// Numbers that the sums of `count` segments take: `room_of` of `sum.cuh`.
+pub(crate) fn room_of(count: u32) -> usize {
+    count.next_multiple_of(SEGMENT) as usize
+}
+
 /// Segments of `n` elements; at least one, which sums to 0.
 fn segments(n: u32) -> u32 {
     n.div_ceil(SEGMENT).max(1)
 }
 
-fn words<T>(e: &Encoded<T>, op: u32, at: u32, length: u32) -> &[u32] {
+fn words(e: &Encoded, op: u32, at: u32, length: u32) -> &[u32] {
     let at = e.op(op, at) as usize;
     &e.words[at..at + length as usize]
 }
 
 /// The terms of all updates of an operation, four words each.
-fn flat_terms<T>(e: &Encoded<T>, op: u32) -> Vec<[u32; 4]> {
+fn flat_terms(e: &Encoded, op: u32) -> Vec<[u32; 4]> {
     let mut terms = Vec::new();
     let mut at = e.op(op, OP_UPDATES) as usize;
     for _ in 0..e.op(op, OP_UPDATE_COUNT) {
@@ -203,7 +208,7 @@ fn too_large(name: &str, what: &str, got: usize, most: usize) -> Error {
 }
 
 /// An operation as its own kernel, or `None` if it has only instructions.
-pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str) -> Result<Option<Step>> {
+pub(crate) fn step(store: &Store, e: &Encoded, op: u32, name: &str) -> Result<Option<Step>> {
     if e.is_scalar(op) {
         return Ok(None);
     }
@@ -268,7 +273,7 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
         s.dot_factor[d] = u8::try_from(w[DOT_FACTOR as usize]).unwrap_or(NO_SLOT);
     }
     let mut room = s.slots + 2 * s.dots;
-    let elements = |stride: usize| (stride / size_of::<T>()) as u64;
+    let elements = |stride: usize| (stride / e.kind.size()) as u64;
     let kernel = match field(OP_KIND) {
         KIND_SWEEP => "sweep",
         KIND_SPMV => {
@@ -304,8 +309,7 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
         kind => {
             let (place, stride) = store.basis_place(e.bases[field(OP_BASIS) as usize], name)?;
             s.arrays[0] = place;
-            s.stride =
-                if is_narrow(&place) { (stride / size_of::<T::Narrow>()) as u64 } else { elements(stride) };
+            s.stride = (stride / e.kind.element(is_narrow(&place))) as u64;
             s.x = vector(field(OP_Y))?;
             if kind == KIND_BASIS_DOT {
                 (s.dots, s.dot_cells_follow, room) = (s.columns, 1, 0);
@@ -315,7 +319,7 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
             }
         }
     };
-    let shared = room * SEGMENT * size_of::<T>() as u32;
+    let shared = room * SEGMENT * e.kind.size() as u32;
     let blocks = s.segments;
     let narrow = s.slot.iter().chain(&s.arrays).chain([&s.x]).any(is_narrow);
     Ok(Some(Step { op: Box::new(s), kernel, narrow, shared, blocks }))

@@ -69,6 +69,13 @@ impl FromStr for Compile {
     }
 }
 
+/// How programs are to be executed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) mode: Mode,
+    pub(crate) compile: Compile,
+}
+
 /// Options of a [`Cuda`](crate::Cuda) backend. [`CudaOptions::default`] uses the environment variables
 /// `LACUNA_CUDA_MODE`, `LACUNA_CUDA_DEVICE` and `LACUNA_CUDA_COMPILE` when the backend is opened.
 #[derive(Clone, Debug, Default)]
@@ -87,18 +94,17 @@ impl CudaOptions {
     pub(crate) fn device(&self) -> String {
         self.device.clone().or_else(|| std::env::var("LACUNA_CUDA_DEVICE").ok()).unwrap_or_else(|| "0".into())
     }
-    pub(crate) fn mode(&self) -> Result<Mode> {
-        match (self.mode, std::env::var("LACUNA_CUDA_MODE")) {
-            (Some(mode), _) => Ok(mode),
-            (None, Ok(text)) => text.parse(),
-            (None, Err(_)) => Ok(Mode::Auto),
+    pub(crate) fn wanted(&self) -> Result<Wanted> {
+        fn chosen<X: FromStr<Err = Error> + Default>(option: Option<X>, variable: &str) -> Result<X> {
+            match (option, std::env::var(variable)) {
+                (Some(chosen), _) => Ok(chosen),
+                (None, Ok(text)) => text.parse(),
+                (None, Err(_)) => Ok(X::default()),
+            }
         }
-    }
-    pub(crate) fn compile(&self) -> Result<Compile> {
-        match (self.compile, std::env::var("LACUNA_CUDA_COMPILE")) {
-            (Some(compile), _) => Ok(compile),
-            (None, Ok(text)) => text.parse(),
-            (None, Err(_)) => Ok(Compile::Auto),
-        }
+        Ok(Wanted {
+            mode: chosen(self.mode, "LACUNA_CUDA_MODE")?,
+            compile: chosen(self.compile, "LACUNA_CUDA_COMPILE")?,
+        })
     }
 }

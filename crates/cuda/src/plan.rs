@@ -1,191 +1,184 @@
 //! Plans programs.
 use crate::compiler::{Code, Job};
 use crate::driver::{Driver, Event, Graph, Kernel, Launch, kernel_name};
+use crate::execute::cell_range;
 use crate::jit::Jit;
-use crate::launches::{Common, Step, step};
-use crate::memory::{Buffer, Pool};
-use crate::options::{Compile, Mode};
+use crate::launches::{Common, Step, room_of, step};
+use crate::memory::Buffer;
+use crate::options::{Compile, Mode, Wanted};
 use crate::plan_cache::{Entries, Kept};
 use crate::store::Store;
 use crate::transfer::Pinned;
+use bytemuck::cast_slice;
 use lacuna_engine::encode::{CONTROL_WORDS, Encoded, OP_SECTION, SECTION_EACH, SECTION_RESTART, encode};
-use lacuna_engine::{Basis, Error, Matrix, Op, OpKind, Program, Result, Scalar, Vector, not_triangular};
+use lacuna_engine::{Error, Op, OpKind, Program, Result, not_triangular, with_each};
 use lacuna_gpu::{AT_CELLS, PlanCache, Stage, columns_pay, rows_come_first, solve_stages};
 use std::ffi::c_void;
-use std::sync::Arc;
 
 /// Shared memory of a kernel besides what is requested.
 const FIXED_SHARED: u32 = 1024;
 /// Blocks of a sweep per multiprocessor.
 const BLOCKS_PER_UNIT: u32 = 8;
 /// Rows of a level of a triangular solve that one block processes in about the time of a launch.
-const NARROW_LEVEL: usize = 512;
+const NARROW_LEVEL: u32 = 512;
 
 /// Bytes of a control block.
 pub(crate) const CONTROL_BYTES: usize = CONTROL_WORDS as usize * 8;
 /// Bytes of a history stored after the control block and read back with it.
 pub(crate) const SHORT_HISTORY: usize = 2048;
 
-/// The handles that a program uses, checked live before each run.
-struct Handles<T> {
-    vectors: Vec<Vector<T>>,
-    bases: Vec<Basis<T>>,
-    matrices: Vec<Matrix<T>>,
-    /// Serials of the cells when the plan was made.
-    cells: Vec<u32>,
-    first_cell: usize,
-}
+/// The kernels of operations, by section.
+type Steps = [Vec<(Step, Kernel)>; 3];
 
-/// Device memory that belongs to a plan, and a token that tells whether the plan still exists.
-pub(crate) struct Owned {
-    pub(crate) alive: Arc<()>,
-    pub(crate) buffers: Vec<Buffer>,
+/// What is kept for a planned program.
+pub(crate) struct Plan {
+    /// The serial number of the program.
+    pub(crate) program: u32,
+    /// `None` for one that runs operation by operation.
+    pub(crate) prepared: Option<Prepared>,
 }
 
 /// A program in the backend's own form.
-pub(crate) struct Prepared<T> {
-    handles: Handles<T>,
-    pub(crate) encoded: Encoded<T>,
-    /// The generation of the matrices when this was made; a generated kernel has their entries in its own
-    /// order.
-    pub(crate) generation: u64,
+pub(crate) struct Prepared {
+    pub(crate) encoded: Encoded,
+    /// How it was to be executed.
+    pub(crate) wanted: Wanted,
     /// The mode of execution; never `Auto`.
     pub(crate) mode: Mode,
-    /// The kernels of operations, by section.
-    pub(crate) steps: [Vec<(Step, Kernel)>; 3],
+    /// The epoch of the memory in which all handles were live.
+    pub(crate) checked: u64,
+    /// The last epoch in which its matrices were given values: a generated kernel has their entries in its own order.
+    pub(crate) values: u64,
+    pub(crate) steps: Steps,
     pub(crate) start: Kernel,
     /// The generated kernel; if present, it runs the program.
     pub(crate) jit: Option<Jit>,
     /// The compilation of the generated kernel, while it is running.
     pub(crate) compiling: Option<Job>,
-    /// What it shares with other plans.
-    _ready: Option<Kept>,
     pub(crate) common: Common,
     pub(crate) control: Pinned,
     /// Where a generated kernel writes control block, short history and cells.
     pub(crate) result: Pinned,
-    pub(crate) epoch: u64,
-    /// The current tag of operands, for a generated kernel.
-    pub(crate) tag: u64,
+    /// The current epoch of exchanges and tag of operands, for a generated kernel.
+    pub(crate) state: [u64; 2],
     pub(crate) graph: Option<(Graph, Common, u64)>,
-    pub(crate) events: Vec<Event>,
-    /// Keeps the buffers alive in the backend.
-    pub(crate) alive: Arc<()>,
+    pub(crate) events: [Event; 2],
     /// Operations in the next launch of a generated kernel with a watch.
     pub(crate) watched_passes: u64,
+    /// What its kernels use: of this plan alone, and shared with other plans.
+    _buffers: Vec<Buffer>,
+    _kept: Option<Kept>,
 }
 
 /// The parts of a backend that planning needs.
 pub(crate) struct Planner<'a> {
     pub(crate) driver: &'a mut Driver,
     pub(crate) store: &'a mut Store,
-    pub(crate) owned: &'a mut Vec<Owned>,
-    pub(crate) plans: &'a mut PlanCache<Entries, Kept>,
-    pub(crate) mode: Mode,
-    pub(crate) compile: Compile,
+    pub(crate) cache: &'a mut PlanCache<Entries, Kept>,
+    pub(crate) wanted: Wanted,
 }
 
 impl Planner<'_> {
-    /// Returns buffers of dropped plans to the pool.
-    pub(crate) fn sweep_up(&mut self) {
-        sweep_up(self.owned, &mut self.store.pool);
-    }
-
-    pub(crate) fn prepare<T: Scalar>(&mut self, program: &Program<T>) -> Result<Prepared<T>> {
-        self.sweep_up();
+    pub(crate) fn prepare(&mut self, program: &Program) -> Result<Prepared> {
+        self.store.check(program)?;
+        let (Wanted { mode, compile }, name) = (self.wanted, program.name());
         // If operations are launched one by one, columns are multiplied together, else one after the other.
         let cache = self.driver.limits.cache;
-        let worth = |kernel: &str, bytes| self.mode != Mode::Auto || columns_pay(kernel, bytes, cache);
+        let worth = |kernel: &str, bytes| mode != Mode::Auto || columns_pay(kernel, bytes, cache);
         // Kernels for several columns do not support narrow ones.
         let several = |a| !program.has_narrow() && self.store.multiplies_columns(a, worth);
         let kept = program.column_by_column(several);
-        let apart = if self.mode == Mode::Jit { program.column_by_column(|_| false) } else { kept };
+        let apart = if mode == Mode::Jit { program.column_by_column(|_| false) } else { kept };
         let program = &*apart;
         let encoded = encode(program)?;
-        let handles = handles(self.store, program, &encoded)?;
-        let once = self.mode == Mode::Auto && encoded.sections[SECTION_EACH as usize].is_empty();
+        if cell_range(&encoded).end > self.store.cells_of(encoded.kind).len() {
+            return Err(Error::Stale { operation: name.into(), what: "cell" });
+        }
+        let once = mode == Mode::Auto && encoded.sections[SECTION_EACH as usize].is_empty();
         // Triangular solves go level by level, with separate kernels.
         let solves = program.has_solves();
-        let (ready, compiling) = match program.has_columns() || once || solves {
+        let (kept, compiling) = match program.has_columns() || once || solves {
             true => (None, None),
-            false => match self.jit(program.name, &encoded)? {
+            false => match self.jit(name, &encoded)? {
                 None => (None, None),
-                Some(Code::Ready(ready)) => (Some(ready), None),
+                Some(Code::Ready(kept)) => (Some(kept), None),
                 Some(Code::Compiling(job)) => (None, Some(job)),
             },
         };
-        let mut steps = [Vec::new(), Vec::new(), Vec::new()];
-        let mode = match self.mode {
-            _ if ready.is_some() => Mode::Jit,
+        let ran = match mode {
+            _ if kept.is_some() => Mode::Jit,
             Mode::Jit if solves => Mode::Graph,
-            Mode::Jit => return Err(refused(program.name)),
+            Mode::Jit => return Err(refused(name)),
             Mode::Auto if once => Mode::Stream,
             Mode::Auto => Mode::Graph,
             mode => mode,
         };
-        if ready.is_none() {
+        let mut steps = Steps::default();
+        if kept.is_none() {
             steps = match self.steps(program, &encoded) {
                 // Only a generated kernel can run so wide a pass.
                 Err(Error::Unsupported { operation, message })
-                    if self.mode == Mode::Auto && self.compile != Compile::Never =>
+                    if mode == Mode::Auto && compile != Compile::Never =>
                 {
-                    let Planner { driver, store, owned, plans, compile, .. } = self;
-                    let mut jit = Planner { driver, store, owned, plans, mode: Mode::Jit, compile: *compile };
+                    let Planner { driver, store, cache, .. } = self;
+                    let mut jit =
+                        Planner { driver, store, cache, wanted: Wanted { mode: Mode::Jit, compile } };
                     return jit.prepare(program).map_err(|_| Error::Unsupported { operation, message });
                 }
                 steps => steps?,
             };
         }
-
-        let alive = Arc::new(());
-        let mut owned = Owned { alive: alive.clone(), buffers: Vec::new() };
-        let jit = match &ready {
-            Some(ready) => self.build_jit(&encoded, program.name, ready, &mut owned).map(Some),
-            None => Ok(None),
-        };
-        let built = jit.and_then(|jit| Ok((jit, self.build(&encoded, &steps, &mut owned)?)));
-        let (jit, common) = match built {
-            Ok(built) => built,
-            Err(error) => {
-                owned.buffers.into_iter().for_each(|b| self.store.pool.give(b));
-                return Err(error);
-            }
-        };
-        self.owned.push(owned);
-        let control = self.driver.pinned(3 * CONTROL_BYTES)?;
-        let result = self.driver.pinned(8 * AT_CELLS + encoded.cells.len() * size_of::<T>())?;
-        let start = self.driver.kernel(&kernel_name("start", T::KIND))?;
-        let events = (0..2).map(|_| Event::new(self.driver)).collect::<Result<_>>()?;
+        let mut buffers = Vec::new();
+        let jit = kept.as_ref().map(|kept| self.build_jit(&encoded, name, kept, &mut buffers)).transpose()?;
+        let common = self.build(&encoded, &steps, &mut buffers)?;
+        let driver = &mut *self.driver;
+        let cells = encoded.cells.len() * encoded.kind.size();
+        let result = if jit.is_some() { 8 * AT_CELLS + cells } else { 0 };
         Ok(Prepared {
-            handles,
-            generation: self.store.generation,
+            wanted: self.wanted,
+            mode: ran,
+            checked: self.store.epoch,
+            values: self.store.values_of(&encoded.matrices),
+            start: driver.kernel(&kernel_name("start", encoded.kind))?,
+            control: driver.pinned(3 * CONTROL_BYTES)?,
+            result: driver.pinned(result)?,
+            events: [Event::new(driver)?, Event::new(driver)?],
             encoded,
-            mode,
             steps,
-            start,
             jit,
             compiling,
-            _ready: ready,
             common,
-            control,
-            result,
             // Not 0: words begin as zeros, and their tags must differ from all expected ones.
-            epoch: 1,
-            tag: 1,
+            state: [1; 2],
             graph: None,
-            events,
-            alive,
             watched_passes: 16,
+            _buffers: buffers,
+            _kept: kept,
         })
     }
 
-    /// The kernels of a program's operations, by section.
-    fn steps<T: Scalar>(
-        &mut self,
-        program: &Program<T>,
-        encoded: &Encoded<T>,
-    ) -> Result<[Vec<(Step, Kernel)>; 3]> {
-        let mut steps = [Vec::new(), Vec::new(), Vec::new()];
+    /// Runs an operation without instructions, and waits for it.
+    pub(crate) fn run_alone(&mut self, op: &Op) -> Result<()> {
+        let (program, name, kind) = (Program::once(op.clone())?, &op.sweep.name, op.sweep.kind);
+        let several = |a| !program.has_narrow() && self.store.multiplies_columns(a, |_, _| true);
+        let program = program.column_by_column(several);
+        let encoded = encode(&program)?;
+        let cells = cell_range(&encoded);
+        if cells.end > self.store.cells_of(kind).len() {
+            return Err(Error::Stale { operation: name.to_string(), what: "cell" });
+        }
+        let (steps, mut buffers) = (self.steps(&program, &encoded)?, Vec::new());
+        let mut common = self.build(&encoded, &steps, &mut buffers)?;
+        (common.cells, common.alone) = (self.store.device_cells(self.driver, kind)?, 1);
+        self.store.cells_of(kind).device_changes(&cells);
+        let queued =
+            steps.iter().flatten().try_for_each(|(step, kernel)| step.queue(self.driver, *kernel, &common));
+        queued.and(self.driver.wait("running an operation"))
+    }
+
+    /// The kernels of a program's operations.
+    fn steps(&mut self, program: &Program, encoded: &Encoded) -> Result<Steps> {
+        let mut steps = Steps::default();
         for (op, from) in program.ops().enumerate() {
             if let Some(step) = step(self.store, encoded, op as u32, &from.sweep.name)? {
                 let most = self.driver.limits.shared.saturating_sub(FIXED_SHARED + 4096);
@@ -202,7 +195,7 @@ impl Planner<'_> {
                 let stages = self.stages(from)?;
                 let section = &mut steps[encoded.op(op as u32, OP_SECTION) as usize];
                 let mut push = |step: Step| -> Result<()> {
-                    let kernel = self.driver.kernel(&step.kernel_name(T::KIND))?;
+                    let kernel = self.driver.kernel(&step.kernel_name(encoded.kind))?;
                     section.push((step, kernel));
                     Ok(())
                 };
@@ -217,108 +210,49 @@ impl Planner<'_> {
     }
 
     /// The stages of a triangular solve.
-    fn stages<T: Scalar>(&self, op: &Op<T>) -> Result<Option<Vec<Stage>>> {
+    fn stages(&self, op: &Op) -> Result<Option<Vec<Stage>>> {
         let OpKind::TriSolve { a, .. } = op.kind else { return Ok(None) };
         let name = &op.sweep.name;
         let stored = self.store.stored(a, name)?;
-        let not_triangular = || not_triangular(name, stored.kernel);
-        let format = self.store.format(a).ok_or_else(not_triangular)?;
-        let triangle = format.triangle().ok_or_else(not_triangular)?;
-        Ok(Some(solve_stages(&triangle, NARROW_LEVEL)))
+        let stages = with_each!(&stored.format, format => {
+            format.triangle().map(|triangle| solve_stages(triangle.levels, NARROW_LEVEL))
+        });
+        stages.map(Some).ok_or_else(|| not_triangular(name, stored.kernel))
     }
 
     /// Whether an operation is a product whose rows are computed ahead of the pass.
-    fn rows_come_first<T: Scalar>(&self, op: &Op<T>) -> bool {
+    fn rows_come_first(&self, op: &Op) -> bool {
         let OpKind::Spmv { a, .. } = op.kind else { return false };
         self.store.stored(a, &op.sweep.name).is_ok_and(|stored| stored.kernel == "csr")
             && rows_come_first(a.rows, a.nnz, self.driver.limits.multiprocessors as usize)
     }
 
-    /// The buffers of a plan.
-    fn build<T: Scalar>(
-        &mut self,
-        encoded: &Encoded<T>,
-        steps: &[Vec<(Step, Kernel)>; 3],
-        owned: &mut Owned,
-    ) -> Result<Common> {
-        let driver = &*self.driver;
-        let pool = &mut self.store.pool;
-        let mut take = |bytes: usize, zeroed: bool| -> Result<u64> {
-            let what = "the tables of a program";
-            let buffer =
-                if zeroed { pool.take_zeroed(driver, bytes, what)? } else { pool.take(driver, bytes, what)? };
+    /// The arguments that the kernels of a plan share, and their buffers.
+    fn build(&self, encoded: &Encoded, steps: &Steps, buffers: &mut Vec<Buffer>) -> Result<Common> {
+        let (driver, pool, what) = (&*self.driver, &self.store.pool, "the tables of a program");
+        let mut keep = |buffer: Buffer| {
             let address = buffer.address;
-            owned.buffers.push(buffer);
-            Ok(address)
+            buffers.push(buffer);
+            address
         };
-        let mut common = Common { first: encoded.sections.each_ref().map(|s| s.start), ..Common::default() };
-        common.control = take(CONTROL_BYTES + SHORT_HISTORY, true)?;
         let most = |f: fn(&Step) -> usize| steps.iter().flatten().map(|(step, _)| f(step)).max().unwrap_or(0);
-        let word = size_of::<T>();
-        let sums = most(|s| s.op.dots as usize * s.op.segments as usize);
-        let groups = most(|s| s.op.segments.div_ceil(256) as usize);
-        let group_sums = most(|s| s.op.dots as usize * s.op.segments.div_ceil(256) as usize);
-        common.partial = take(sums * word, false)?;
-        common.group = take(group_sums * word, false)?;
-        common.tickets = take((groups + 1) * 4, true)?;
-        common.words = take(encoded.words.len() * 4, false)?;
-        driver.upload(&encoded.words, common.words, "copying a program's table")?;
-        Ok(common)
+        let word = encoded.kind.size();
+        let sums = most(|s| s.op.dots as usize * room_of(s.op.segments));
+        let groups = most(|s| s.op.groups as usize);
+        let group_sums = most(|s| s.op.dots as usize * room_of(s.op.groups));
+        Ok(Common {
+            first: encoded.sections.each_ref().map(|s| s.start),
+            control: keep(pool.zeroed(driver, CONTROL_BYTES + SHORT_HISTORY, what)?),
+            partial: keep(pool.take(driver, sums * word, what)?),
+            group: keep(pool.take(driver, group_sums * word, what)?),
+            tickets: keep(pool.zeroed(driver, (groups + 1) * 4, what)?),
+            words: keep(pool.filled(driver, cast_slice(&encoded.words), what)?),
+            ..Common::default()
+        })
     }
 }
 
-/// Returns buffers of dropped plans to the pool.
-pub(crate) fn sweep_up(owned: &mut Vec<Owned>, pool: &mut Pool) {
-    let mut at = 0;
-    while at < owned.len() {
-        if Arc::strong_count(&owned[at].alive) == 1 {
-            owned.swap_remove(at).buffers.into_iter().for_each(|b| pool.give(b));
-        } else {
-            at += 1;
-        }
-    }
-}
-
-/// The handles of a program; all must be live.
-fn handles<T: Scalar>(store: &Store, program: &Program<T>, encoded: &Encoded<T>) -> Result<Handles<T>> {
-    for op in program.ops() {
-        store.check_cells_of(op)?;
-        op.sweep.mentions().try_for_each(|(v, _)| store.address(v, &op.sweep.name).map(drop))?;
-    }
-    let serials = store.cell_serials::<T>();
-    let range = encoded.cells.start as usize..encoded.cells.end as usize;
-    let cells = serials.get(range.clone());
-    let cells = cells.ok_or_else(|| Error::Stale { operation: program.name.into(), what: "cell" })?.to_vec();
-    let handles = Handles {
-        vectors: encoded.vectors.clone(),
-        bases: encoded.bases.clone(),
-        matrices: encoded.matrices.clone(),
-        cells,
-        first_cell: range.start,
-    };
-    handles.check(store, program.name)?;
-    Ok(handles)
-}
-
-impl<T: Scalar> Handles<T> {
-    fn check(&self, store: &Store, operation: &str) -> Result<()> {
-        self.vectors.iter().try_for_each(|v| store.address(*v, operation).map(drop))?;
-        self.bases.iter().try_for_each(|v| store.basis_place(*v, operation).map(drop))?;
-        self.matrices.iter().try_for_each(|a| store.stored(*a, operation).map(drop))?;
-        let serials = store.cell_serials::<T>();
-        let now = serials.get(self.first_cell..self.first_cell + self.cells.len());
-        if now != Some(&self.cells) {
-            return Err(Error::Stale { operation: operation.into(), what: "cell" });
-        }
-        Ok(())
-    }
-}
-
-impl<T: Scalar> Prepared<T> {
-    /// Fails unless everything the program uses is live.
-    pub(crate) fn check(&self, store: &Store, operation: &str) -> Result<()> {
-        self.handles.check(store, operation)
-    }
+impl Prepared {
     /// The steps of the restart section.
     pub(crate) fn restart(&self) -> &[(Step, Kernel)] {
         &self.steps[SECTION_RESTART as usize]
@@ -339,9 +273,8 @@ impl Step {
     pub(crate) fn queue(&self, driver: &Driver, kernel: Kernel, common: &Common) -> Result<()> {
         let (mut common, mut op) = (*common, self.op.clone());
         let mut arguments = [(&raw mut common).cast::<c_void>(), (&raw mut *op).cast()];
-        // SAFETY: the kernel takes `Common` and `StreamOp`; `prepare` resolved every address from live
-        // handles, which `Handles::check` found live again before this run, and sized the buffers for the
-        // operation.
+        // SAFETY: the kernel takes `Common` and `StreamOp`; planning resolved every address from handles, which
+        // were found live since the last of any was freed, and sized the buffers for the operation.
         unsafe {
             driver.launch(self.kernel, kernel, self.launch(driver.limits.multiprocessors), &mut arguments)
         }
@@ -364,17 +297,4 @@ fn refused(program: &str) -> Error {
             "no kernel is generated for its lengths, formats or size, or none is wanted; mode `auto` runs it"
                 .into(),
     }
-}
-
-/// A program of one operation, for [`Backend::step`](lacuna_engine::Backend::step).
-pub(crate) fn single<T: Scalar>(op: &Op<T>) -> Program<T> {
-    let mut program = Program::new("step");
-    let mut op = op.clone();
-    op.sweep.before.clear();
-    op.sweep.after.clear();
-    if matches!(op.kind, OpKind::Sweep) && op.sweep.is_scalar() {
-        return program;
-    }
-    program.setup.push(op);
-    program
 }

@@ -4,30 +4,29 @@ mod cells;
 use crate::driver::{Address, Driver};
 use crate::launches::columns_kernel;
 use crate::memory::{ALIGNMENT, Buffer, Pool};
+use bytemuck::{bytes_of, cast_slice, cast_slice_mut};
 use cells::CellFile;
+use lacuna_engine::arena::{Blocks, Table};
 use lacuna_engine::{
-    Argument, Basis, Error, Format, Kind, Mark, Matrix, Program, Result, Scalar, Vector, check_pattern,
-    next_serial,
+    AnyFormat, Argument, Basis, Cell, Cells, Error, MAX_LANES, Matrix, NumberType, Op, Program, Resource,
+    Result, Scalar, Vector, check_pattern, numbers, with_each, with_number,
 };
-use std::any::Any;
-use std::sync::Arc;
+use lacuna_gpu::check_type;
+use rayon::prelude::*;
+use std::ops::Range;
 
-struct Slot {
-    serial: u32,
-    kind: Kind,
-    address: Address,
-    len: usize,
-    /// Index into the buffers.
-    buffer: usize,
-    /// Bytes to the next column of the same basis.
+/// Vectors that were allocated together.
+struct Columns {
+    buffer: Buffer,
+    /// Bytes to the next column.
     stride: usize,
 }
 
 /// A matrix on the device.
 pub(crate) struct StoredMatrix {
-    serial: u32,
-    kind: Kind,
     shape: (usize, usize),
+    /// The format on the host.
+    pub(crate) format: AnyFormat,
     /// The stem of its kernels' names.
     pub(crate) kernel: &'static str,
     pub(crate) lanes: u32,
@@ -36,278 +35,251 @@ pub(crate) struct StoredMatrix {
     /// The numbers among the arguments.
     pub(crate) sizes: Vec<u32>,
     /// The arrays among the arguments.
-    pub(crate) arrays: Vec<Address>,
-    buffers: Vec<Buffer>,
-    /// The format on the host, an `Arc<dyn Format<T>>`.
-    format: Box<dyn Any + Send + Sync>,
+    pub(crate) arrays: Vec<Buffer>,
+    /// The epoch in which it was given its values; 0 if it has those it was made with.
+    values: u64,
 }
 
 /// Everything that a backend stores.
 pub(crate) struct Store {
-    slots: Vec<Slot>,
-    buffers: Vec<Buffer>,
-    matrices: Vec<StoredMatrix>,
-    /// A `CellFile<T>` for each number type, in the order of [`Kind`].
-    cells: [Box<dyn Any + Send>; 4],
+    vectors: Blocks<Columns>,
+    matrices: Table<StoredMatrix>,
+    /// By number type.
+    cells: [CellFile; 4],
     pub(crate) pool: Pool,
-    /// Counts how often a matrix was given new values.
-    pub(crate) generation: u64,
+    /// Changes whenever something was freed or a matrix was given new values: what was live before may not be so any more.
+    pub(crate) epoch: u64,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        use NumberType::{C32, C64, F32, F64};
+        Store {
+            vectors: Blocks::default(),
+            matrices: Table::default(),
+            cells: [F32, F64, C32, C64].map(CellFile::new),
+            pool: Pool::default(),
+            epoch: 0,
+        }
+    }
+}
+
+/// The bytes of an array; a number as it is.
+fn bytes_of_argument<'a, T: Scalar>(argument: &Argument<'a, T>) -> Result<&'a [u8], u32> {
+    Ok(match *argument {
+        Argument::Size(size) => return Err(size),
+        Argument::Indices(a) => cast_slice(a),
+        Argument::Offsets(a) => cast_slice(a),
+        Argument::Short(a) => cast_slice(a),
+        Argument::Values(a) => cast_slice(a),
+        Argument::Narrow(a) => cast_slice(a),
+    })
 }
 
 impl Store {
-    pub(crate) fn new() -> Self {
-        fn file<T: Scalar>() -> Box<dyn Any + Send> {
-            Box::new(CellFile::<T> {
-                host: Vec::new(),
-                serials: Vec::new(),
-                changed: 0..0,
-                stale: 0..0,
-                buffer: None,
-            })
-        }
-        Store {
-            generation: 0,
-            slots: Vec::new(),
-            buffers: Vec::new(),
-            matrices: Vec::new(),
-            cells: [
-                file::<f32>(),
-                file::<f64>(),
-                file::<lacuna_engine::Complex32>(),
-                file::<lacuna_engine::Complex64>(),
-            ],
-            pool: Pool::default(),
-        }
-    }
-
-    /// Vectors stored in the type `S`, which is `T` or its narrower type.
-    pub(crate) fn basis<T: Scalar, S: Scalar>(
+    /// Vectors with unspecified contents.
+    pub(crate) fn vectors(
         &mut self,
         driver: &Driver,
+        kind: NumberType,
         n: usize,
         columns: usize,
-    ) -> Result<Basis<T>> {
-        let narrow = S::KIND != T::KIND;
-        let operation = || format!("{columns} vectors of {n} elements");
-        let stride = n.checked_mul(size_of::<S>()).and_then(|b| b.checked_next_multiple_of(ALIGNMENT));
+        narrow: bool,
+    ) -> Result<Basis> {
+        let narrow = narrow && kind != kind.narrow();
+        let operation = format!("{columns} vectors of {n} elements");
+        let stride = n.checked_mul(kind.element(narrow)).and_then(|b| b.checked_next_multiple_of(ALIGNMENT));
         let bytes = stride.and_then(|stride| stride.checked_mul(columns));
-        let (Some(stride), Some(bytes)) = (stride, bytes) else {
+        let (Some(stride), Some(bytes), true) = (stride, bytes, self.vectors.has_room(columns)) else {
             return Err(Error::OutOfMemory {
-                operation: operation(),
+                operation,
                 device: driver.limits.name.clone(),
                 requested: u64::MAX,
                 available: driver.free_bytes(),
             });
         };
-        if columns == 0 {
-            return Ok(Basis::new(self.slots.len() as u32, next_serial(), n, 0, narrow));
-        }
-        let buffer = self.pool.take_zeroed(driver, bytes, &operation())?;
-        let (first, serial) = (self.slots.len() as u32, next_serial());
-        self.slots.extend((0..columns).map(|j| Slot {
-            serial,
-            kind: S::KIND,
-            address: buffer.address + (j * stride) as u64,
-            len: n,
-            buffer: self.buffers.len(),
-            stride,
-        }));
-        self.buffers.push(buffer);
-        Ok(Basis::new(first, serial, n, columns, narrow))
+        let buffer = self.pool.take(driver, bytes, &operation)?;
+        Ok(self.vectors.add(kind, n, columns, narrow, Columns { buffer, stride }))
     }
 
-    pub(crate) fn matrix<T: Scalar>(&mut self, driver: &Driver, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
-        let mut buffers = Vec::new();
-        let given = a.arguments();
-        let arguments = match upload(driver, &mut self.pool, &mut buffers, &given) {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                buffers.into_iter().for_each(|b| self.pool.give(b));
-                return Err(error);
+    pub(crate) fn matrix(&mut self, driver: &Driver, a: AnyFormat) -> Result<Matrix> {
+        let (kernel, lanes) = (a.kernel(), a.lanes());
+        if !lanes.is_power_of_two() || lanes > MAX_LANES {
+            return Err(Error::Unsupported {
+                operation: format!("a matrix in format `{kernel}`"),
+                message: format!("its rows have {lanes} lanes; expected a power of two up to {MAX_LANES}"),
+            });
+        }
+        let (mut arguments, mut sizes, mut arrays) = (Vec::new(), Vec::new(), Vec::new());
+        with_each!(&a, a => for argument in a.arguments() {
+            match bytes_of_argument(&argument) {
+                Ok(bytes) => {
+                    let buffer = self.pool.filled(driver, bytes, "a matrix")?;
+                    arguments.push(buffer.address);
+                    arrays.push(buffer);
+                }
+                Err(size) => {
+                    arguments.push(size.into());
+                    sizes.push(size);
+                }
             }
-        };
-        let is_size = |argument: &Argument<'_, T>| matches!(argument, Argument::Size(_));
-        let (sizes, arrays): (Vec<_>, Vec<_>) = given.iter().zip(&arguments).partition(|(a, _)| is_size(a));
-        let sizes = sizes.into_iter().map(|(_, size)| *size as u32).collect();
-        let arrays = arrays.into_iter().map(|(_, address)| *address).collect();
-        let (serial, (rows, cols)) = (next_serial(), a.shape());
-        let handle = Matrix::new(self.matrices.len() as u32, serial, rows, cols, a.nnz(), a.bytes());
-        self.matrices.push(StoredMatrix {
-            serial,
-            kind: T::KIND,
-            shape: (rows, cols),
-            kernel: a.kernel(),
-            lanes: a.lanes() as u32,
-            arguments,
-            sizes,
-            arrays,
-            buffers,
-            format: Box::new(a),
         });
-        Ok(handle)
+        let (kind, (rows, cols), nnz, bytes) = (a.kind(), a.shape(), a.nnz(), a.bytes());
+        let (shape, lanes) = ((rows, cols), lanes as u32);
+        let stored = StoredMatrix { shape, format: a, kernel, lanes, arguments, sizes, arrays, values: 0 };
+        let (slot, serial) = self.matrices.add(stored);
+        Ok(Matrix::of(kind, slot, serial, rows, cols, nnz, bytes))
     }
 
     /// Gives a matrix new values on the same pattern, in its existing memory.
-    pub(crate) fn set_matrix<T: Scalar>(
-        &mut self,
-        driver: &Driver,
-        a: Matrix<T>,
-        to: Arc<dyn Format<T>>,
-    ) -> Result<()> {
+    pub(crate) fn set_matrix(&mut self, driver: &Driver, a: Matrix, to: AnyFormat) -> Result<()> {
         let operation = "new values of a matrix";
-        self.stored(a, operation)?;
         let stale = || Error::Stale { operation: operation.into(), what: "matrix" };
-        check_pattern(&**self.format(a).ok_or_else(stale)?, &*to)?;
-        to.prepare()?;
-        let stored = &mut self.matrices[a.slot as usize];
-        for (argument, address) in to.arguments().iter().zip(&stored.arguments) {
-            match argument {
-                Argument::Values(values) => driver.upload(values, *address, operation)?,
-                Argument::Narrow(values) => driver.upload(values, *address, operation)?,
-                _ => {}
+        let stored = self.stored(a, operation)?;
+        check_type(&to)?;
+        with_each!(&to, to => {
+            check_pattern(&**stored.format.get().ok_or_else(stale)?, a, &**to)?;
+            to.prepare()?;
+            let arguments = to.arguments();
+            let arrays = arguments.iter().filter(|argument| !matches!(argument, Argument::Size(_)));
+            for (argument, array) in arrays.zip(&stored.arrays) {
+                if let (Argument::Values(_) | Argument::Narrow(_), Ok(bytes)) = (argument, bytes_of_argument(argument)) {
+                    if bytes.len() > array.bytes {
+                        let message = format!("{} bytes of values, expected at most {}", bytes.len(), array.bytes);
+                        return Err(Error::Structure { operation: operation.into(), message });
+                    }
+                    driver.upload(bytes, array.address, operation)?;
+                }
             }
-        }
-        stored.format = Box::new(to);
-        self.generation += 1;
+        });
+        self.epoch += 1;
+        let stored = self.matrices.get_mut(a.slot, a.serial).ok_or_else(stale)?;
+        (stored.format, stored.values) = (to, self.epoch);
         Ok(())
     }
-
-    pub(crate) fn mark(&self) -> Mark {
-        let [a, b, c, d] = [
-            self.file::<f32>().host.len(),
-            self.file::<f64>().host.len(),
-            self.file::<lacuna_engine::Complex32>().host.len(),
-            self.file::<lacuna_engine::Complex64>().host.len(),
-        ];
-        Mark { counts: [self.slots.len(), self.matrices.len(), a, b, c, d] }
+    /// The latest epoch in which one of these matrices was given new values.
+    pub(crate) fn values_of(&self, matrices: &[Matrix]) -> u64 {
+        let values = matrices.iter().filter_map(|a| self.matrices.get(a.slot, a.serial)).map(|a| a.values);
+        values.max().unwrap_or(0)
     }
 
-    pub(crate) fn release(&mut self, mark: Mark) {
-        let [slots, matrices, a, b, c, d] = mark.counts;
-        if let Some(slot) = self.slots.get(slots) {
-            for buffer in self.buffers.drain(slot.buffer..) {
-                self.pool.give(buffer);
-            }
+    pub(crate) fn free(&mut self, what: Resource) {
+        self.epoch += 1;
+        match what {
+            Resource::Vectors(v) => drop(self.vectors.remove(v)),
+            Resource::Cells(cells) => self.cells[cells.kind as usize].give(cells),
+            Resource::Matrix(a) => drop(self.matrices.remove(a.slot, a.serial)),
+            Resource::Plan(_) => {}
         }
-        self.slots.truncate(slots);
-        let keep = matrices.min(self.matrices.len());
-        for matrix in self.matrices.drain(keep..) {
-            matrix.buffers.into_iter().for_each(|b| self.pool.give(b));
-        }
-        fn cut<T: Scalar>(store: &mut Store, count: usize) {
-            let file = store.file_mut::<T>();
-            file.host.truncate(count);
-            file.serials.truncate(count);
-            for range in [&mut file.changed, &mut file.stale] {
-                *range = range.start.min(count)..range.end.min(count);
-            }
-        }
-        cut::<f32>(self, a);
-        cut::<f64>(self, b);
-        cut::<lacuna_engine::Complex32>(self, c);
-        cut::<lacuna_engine::Complex64>(self, d);
     }
 
-    fn slot<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<&Slot> {
-        let kind = if v.narrow { T::Narrow::KIND } else { T::KIND };
-        let live = |slot: &&Slot| slot.serial == v.serial && slot.kind == kind && slot.len == v.len;
+    fn columns(&self, v: Vector, operation: &str) -> Result<(&Columns, usize)> {
         let stale = || Error::Stale { operation: operation.into(), what: "vector" };
-        self.slots.get(v.slot as usize).filter(live).ok_or_else(stale)
+        self.vectors.get(v).map(|(block, column)| (&block.buffer, column)).ok_or_else(stale)
     }
     /// The address of a vector.
-    pub(crate) fn address<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<Address> {
-        self.slot(v, operation).map(|slot| slot.address)
+    pub(crate) fn address(&self, v: Vector, operation: &str) -> Result<Address> {
+        let (columns, column) = self.columns(v, operation)?;
+        Ok(columns.buffer.address + (column * columns.stride) as u64)
     }
     /// The address of a vector as kernels take it: bit 0 marks a narrow one.
-    pub(crate) fn place<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<Address> {
+    pub(crate) fn place(&self, v: Vector, operation: &str) -> Result<Address> {
         self.address(v, operation).map(|address| address | u64::from(v.narrow))
     }
     /// The address of a basis in the same form, and the bytes between columns.
-    pub(crate) fn basis_place<T: Scalar>(&self, v: Basis<T>, operation: &str) -> Result<(Address, usize)> {
+    pub(crate) fn basis_place(&self, v: Basis, operation: &str) -> Result<(Address, usize)> {
         if v.columns == 0 {
             return Ok((0, 0));
         }
-        self.slot(v.column(v.columns - 1), operation)?;
-        let slot = self.slot(v.column(0), operation)?;
-        Ok((slot.address | u64::from(v.narrow), slot.stride))
+        let (columns, _) = self.columns(v.column(v.columns - 1), operation)?;
+        Ok((self.place(v.column(0), operation)?, columns.stride))
+    }
+    pub(crate) fn upload(&self, driver: &Driver, from: &[u8], to: Vector) -> Result<()> {
+        let address = self.address(to, "upload")?;
+        if to.narrow {
+            return with_number!(to.kind, T => {
+                let from = numbers::<T>(from, to, "upload")?;
+                let rounded: Vec<_> = from.par_iter().map(|number| number.narrowed()).collect();
+                driver.upload(cast_slice(&rounded), address, "upload")
+            });
+        }
+        Error::check_length("upload", "the bytes", to.bytes(), from.len())?;
+        driver.upload(from, address, "upload")
+    }
+    pub(crate) fn clear(&self, driver: &Driver, v: Vector) -> Result<()> {
+        driver.zero(self.address(v, "clear")?, v.bytes())
+    }
+    pub(crate) fn download(&self, driver: &Driver, from: Vector, to: &mut [u8]) -> Result<()> {
+        let address = self.address(from, "download")?;
+        Error::check_length("download", "the bytes", from.len * from.kind.size(), to.len())?;
+        if !from.narrow {
+            return driver.download(address, to, "download");
+        }
+        with_number!(from.kind, T => {
+            let mut stored = vec![<T as Scalar>::Narrow::default(); from.len];
+            driver.download(address, cast_slice_mut(&mut stored), "download")?;
+            let to = to.chunks_exact_mut(size_of::<T>());
+            to.zip(stored).for_each(|(to, number)| to.copy_from_slice(bytes_of(&T::widened(number))));
+        });
+        Ok(())
     }
     /// The matrix behind a handle.
-    pub(crate) fn stored<T: Scalar>(&self, a: Matrix<T>, operation: &str) -> Result<&StoredMatrix> {
+    pub(crate) fn stored(&self, a: Matrix, operation: &str) -> Result<&StoredMatrix> {
         let stale = || Error::Stale { operation: operation.into(), what: "matrix" };
-        let live =
-            |m: &&StoredMatrix| m.serial == a.serial && m.kind == T::KIND && m.shape == (a.rows, a.cols);
-        self.matrices.get(a.slot as usize).filter(live).ok_or_else(stale)
-    }
-    /// Whether a matrix still exists.
-    pub(crate) fn has_matrix(&self, serial: u32) -> bool {
-        self.matrices.iter().any(|m| m.serial == serial)
+        let live = |m: &&StoredMatrix| m.shape == (a.rows, a.cols) && m.format.kind() == a.kind;
+        self.matrices.get(a.slot, a.serial).filter(live).ok_or_else(stale)
     }
     /// Whether there is a kernel for several columns at once, and `worth` accepts the format and its bytes.
-    pub(crate) fn multiplies_columns<T: Scalar>(
-        &self,
-        a: Matrix<T>,
-        worth: impl Fn(&str, usize) -> bool,
-    ) -> bool {
-        self.stored(a, "spmm").is_ok_and(|a| columns_kernel(a.kernel).is_some())
-            && self.format(a).is_some_and(|a| !a.has_long_rows() && worth(a.kernel(), a.bytes()))
-    }
-    /// The format of a matrix, on the host.
-    pub(crate) fn format<T: Scalar>(&self, a: Matrix<T>) -> Option<&Arc<dyn Format<T>>> {
-        self.matrices.get(a.slot as usize).and_then(|m| m.format.downcast_ref())
+    pub(crate) fn multiplies_columns(&self, a: Matrix, worth: impl Fn(&str, usize) -> bool) -> bool {
+        let has_kernel = |a: &StoredMatrix| columns_kernel(a.kernel).is_some() && !a.format.has_long_rows();
+        self.stored(a, "spmm").is_ok_and(|stored| has_kernel(stored) && worth(stored.kernel, a.bytes))
     }
 
-    /// Fails unless everything that a program names is live; the error names the pass.
-    pub(crate) fn check<T: Scalar>(&self, program: &Program<T>) -> Result<()> {
-        program.ops().try_for_each(|op| {
-            let name = &op.sweep.name;
-            op.matrix().map_or(Ok(()), |a| self.stored(a, name).map(drop))?;
-            op.vectors().try_for_each(|v| self.address(v, name).map(drop))?;
-            self.check_cells_of(op)
-        })
+    /// The cells of a number type.
+    pub(crate) fn cells_of(&mut self, kind: NumberType) -> &mut CellFile {
+        &mut self.cells[kind as usize]
     }
-    /// Returns every buffer to the driver.
-    pub(crate) fn free(&mut self, driver: &Driver) {
-        self.release(Mark { counts: [0; 6] });
-        fn drop_file<T: Scalar>(store: &mut Store) {
-            let buffer = store.file_mut::<T>().buffer.take();
-            buffer.into_iter().for_each(|b| store.pool.give(b));
-        }
-        drop_file::<f32>(self);
-        drop_file::<f64>(self);
-        drop_file::<lacuna_engine::Complex32>(self);
-        drop_file::<lacuna_engine::Complex64>(self);
-        self.pool.clear(driver);
+    pub(crate) fn cells(&mut self, driver: &Driver, kind: NumberType, count: usize) -> Result<Cells> {
+        self.cells_of(kind).take(driver, count)
     }
-}
-
-fn upload<T: Scalar>(
-    driver: &Driver,
-    pool: &mut Pool,
-    buffers: &mut Vec<Buffer>,
-    arguments: &[Argument<'_, T>],
-) -> Result<Vec<u64>> {
-    fn one<E: bytemuck::Pod>(
+    /// The cells of a number type on the device, up to date.
+    pub(crate) fn device_cells(&mut self, driver: &Driver, kind: NumberType) -> Result<Address> {
+        self.cells[kind as usize].on_device(driver, &self.pool)
+    }
+    /// The same, but for a range that still has to be passed to the device: at most `most` cells within `range`.
+    pub(crate) fn device_cells_but(
+        &mut self,
         driver: &Driver,
-        pool: &mut Pool,
-        buffers: &mut Vec<Buffer>,
-        array: &[E],
-    ) -> Result<u64> {
-        let buffer = pool.take(driver, size_of_val(array), "a matrix")?;
-        let address = buffer.address;
-        buffers.push(buffer);
-        driver.upload(array, address, "copying a matrix to the device")?;
-        Ok(address)
+        kind: NumberType,
+        range: &Range<usize>,
+        most: usize,
+    ) -> Result<(Address, Range<usize>)> {
+        self.cells[kind as usize].on_device_but(driver, &self.pool, range, most)
     }
-    let mut arrays = Vec::new();
-    for argument in arguments {
-        arrays.push(match argument {
-            Argument::Size(size) => u64::from(*size),
-            Argument::Indices(a) => one(driver, pool, buffers, a)?,
-            Argument::Offsets(a) => one(driver, pool, buffers, a)?,
-            Argument::Short(a) => one(driver, pool, buffers, a)?,
-            Argument::Values(a) => one(driver, pool, buffers, a)?,
-            Argument::Narrow(a) => one(driver, pool, buffers, a)?,
-        });
+    /// Waits for the stream and reads cells, one after the other.
+    pub(crate) fn read(&mut self, driver: &Driver, cells: &[Cell], to: &mut [u8]) -> Result<()> {
+        Error::check_length("read", "the bytes", cells.iter().map(|c| c.kind.size()).sum(), to.len())?;
+        let mut rest = to;
+        for cell in cells {
+            let file = &mut self.cells[cell.kind as usize];
+            file.check(*cell, "read")?;
+            file.refresh(driver)?;
+            let (own, others) = rest.split_at_mut(cell.kind.size());
+            own.copy_from_slice(file.known(&(cell.index as usize..cell.index as usize + 1)));
+            rest = others;
+        }
+        Ok(())
     }
-    Ok(arrays)
+
+    /// Fails unless everything that an operation names is live; the error names the pass.
+    pub(crate) fn check_op(&self, op: &Op) -> Result<()> {
+        let name = &op.sweep.name;
+        op.matrix().map_or(Ok(()), |a| self.stored(a, name).map(drop))?;
+        op.vectors().try_for_each(|v| self.columns(v, name).map(drop))?;
+        op.cells().try_for_each(|cell| self.cells[cell.kind as usize].check(cell, name))
+    }
+    /// The same of a program.
+    pub(crate) fn check(&self, program: &Program) -> Result<()> {
+        program.witnesses().try_for_each(|op| self.check_op(op))
+    }
 }

@@ -1,7 +1,6 @@
 //! Copies between host and device, and page-locked host memory.
 use crate::carrier::{Carrier, LARGE};
 use crate::driver::{Address, Driver};
-use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use cust::sys;
 use lacuna_engine::Result;
 use std::ffi::c_void;
@@ -9,8 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 impl Driver {
     /// Copies to the device, in stream order; the source may change once this returns.
-    pub(crate) fn upload<T: Pod>(&self, from: &[T], to: Address, operation: &str) -> Result<()> {
-        let bytes: &[u8] = cast_slice(from);
+    pub(crate) fn upload(&self, bytes: &[u8], to: Address, operation: &str) -> Result<()> {
         if bytes.len() >= LARGE {
             return self.carried(|carrier| carrier.upload(self, bytes, to, operation));
         }
@@ -25,8 +23,7 @@ impl Driver {
     }
 
     /// Copies from the device and waits for it.
-    pub(crate) fn download<T: Pod>(&self, from: Address, to: &mut [T], operation: &str) -> Result<()> {
-        let bytes: &mut [u8] = cast_slice_mut(to);
+    pub(crate) fn download(&self, from: Address, bytes: &mut [u8], operation: &str) -> Result<()> {
         if bytes.len() >= LARGE {
             return self.carried(|carrier| carrier.download(self, from, bytes, operation));
         }
@@ -137,19 +134,24 @@ impl Pinned {
     pub(crate) fn address(&self) -> Address {
         self.address as Address
     }
-    /// Values at an offset in bytes, which must be a multiple of their size.
-    pub(crate) fn get<T: Pod>(&self, at: usize, count: usize) -> Vec<T> {
-        debug_assert!(at + count * size_of::<T>() <= self.bytes);
-        // SAFETY: the range lies in the buffer and is aligned; any bytes are a T. The read is volatile
-        // because a copy by the device wrote it.
-        (0..count).map(|i| unsafe { self.address.byte_add(at).cast::<T>().add(i).read_volatile() }).collect()
+    /// The address of `count` words from word `first` on.
+    fn words(&self, first: usize, count: usize) -> *mut u64 {
+        assert!((first + count) * size_of::<u64>() <= self.bytes, "words within page-locked memory");
+        self.address.cast::<u64>().wrapping_add(first)
     }
-    /// Writes values at an offset in bytes.
-    pub(crate) fn set<T: Pod>(&mut self, at: usize, values: &[T]) {
-        debug_assert!(at + size_of_val(values) <= self.bytes);
-        for (i, v) in values.iter().enumerate() {
+    /// `count` words from word `first` on.
+    pub(crate) fn get(&self, first: usize, count: usize) -> Vec<u64> {
+        let from = self.words(first, count);
+        // SAFETY: the range lies in the buffer and is aligned. The read is volatile because a copy by the device
+        // wrote it.
+        (0..count).map(|i| unsafe { from.add(i).read_volatile() }).collect()
+    }
+    /// Writes words from word `first` on.
+    pub(crate) fn set(&mut self, first: usize, words: &[u64]) {
+        let to = self.words(first, words.len());
+        for (i, word) in words.iter().enumerate() {
             // SAFETY: the range lies in the buffer and is aligned.
-            unsafe { self.address.byte_add(at).cast::<T>().add(i).write_volatile(*v) };
+            unsafe { to.add(i).write_volatile(*word) };
         }
     }
     /// All of it; no copy in the stream may touch it.

@@ -1,38 +1,36 @@
 //! What a device implements.
+use crate::expr::cells::{Instr, Machine};
 use crate::ir::control::{Control, Section};
-use crate::ir::operation::Op;
+use crate::ir::lower::Sweep;
+use crate::ir::operation::{Kind, Op};
 use crate::ir::program::Program;
 use crate::{
-    Basis, Cell, Cells, CompressedRows, Cost, Error, Format, Graph, Matrix, Memory, Pass, Reason, Recorder,
-    Result, Scalar, Vector,
+    AnyFormat, Basis, Cell, Cells, Cost, Each, Error, FormatRefs, Graph, History, Matrix, Number, NumberType,
+    Operands, Products, Reason, Result, Vector, with_number,
 };
 use std::any::Any;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-/// A program that a backend has checked and prepared. It owns no device memory: running it after its vectors
-/// were released is an error, not a fault.
-pub struct Plan<T> {
-    /// The program.
-    pub program: Program<T>,
-    /// The backend's prepared form of it.
-    pub prepared: Box<dyn Any + Send>,
-}
-
-/// Everything made after a mark is released with it.
+/// Something on a device that can be freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
-    /// Numbers of vectors, matrices and cells at the mark, as the backend counts them.
-    pub counts: [usize; 6],
+pub enum Resource {
+    /// All columns of a basis, or a vector as a basis of one column.
+    Vectors(Basis),
+    /// A run of cells, as it was allocated.
+    Cells(Cells),
+    /// A matrix.
+    Matrix(Matrix),
+    /// The prepared form of a program.
+    Plan(PlanId),
 }
 
-/// A copy to the host in progress.
-#[derive(Clone, Debug)]
-pub struct Ticket<T> {
-    /// The values, once they have arrived.
-    pub values: Option<Vec<T>>,
-    /// The backend's number for the copy.
-    pub number: u64,
+/// The prepared form of a program on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanId {
+    /// The backend's number for it.
+    pub index: u32,
+    /// Identifies stale ones and those of other devices.
+    pub serial: u32,
 }
 
 /// Progress of a running program, reported asynchronously.
@@ -49,7 +47,7 @@ pub struct Run<'a> {
     /// Maximum number of iterations.
     pub limit: u64,
     /// Squared residual norms, filled in by the run.
-    pub history: &'a mut crate::History,
+    pub history: &'a mut History,
     /// Called from the calling thread from time to time while the program runs; breaking cancels the run.
     pub watch: Option<&'a mut dyn FnMut(Progress) -> ControlFlow<()>>,
 }
@@ -71,9 +69,9 @@ pub struct Finish {
 
 impl Finish {
     /// The outcome recorded in a finished program's control block.
-    pub fn of<T>(program: &Program<T>, control: &Control) -> Self {
+    pub fn of(program: &Program, control: &Control) -> Self {
         Finish {
-            reason: program.reasons.get(control.reason() as usize).copied().unwrap_or(Reason::Limit),
+            reason: program.reason(control.reason()),
             iterations: control.iterations,
             restarts: control.restarts,
             recurrence: control.recurrence,
@@ -97,15 +95,27 @@ pub struct DeviceInfo {
     pub details: Vec<(&'static str, String)>,
 }
 
-/// A device with its memory and its queue.
+/// The state of a running program that an operation may change.
+pub struct State<'a> {
+    /// The results of its tests.
+    pub control: &'a mut Control,
+    /// The residuals so far.
+    pub history: &'a mut History,
+}
+
+/// A device with its memory and its queue, as a [`Device`](crate::Device) drives it.
 ///
 /// Work is queued in order. Only `download`, `read` and `execute` wait: the first two for the queue,
-/// `execute` until the program has stopped.
-/// Implementations **must** compute what [`crate::lower`], [`crate::sum`] and [`Format::row`] specify, bit
-/// for bit.
-pub trait Backend: Sized + 'static {
-    /// What the device is.
-    fn device(&self) -> DeviceInfo;
+/// `execute` until the program has stopped. Every method **must** check the handles it is given: stale ones, and those of
+/// other devices, are [`Error::Stale`].
+///
+/// Numbers are passed as bytes in memory order; slices are aligned for their numbers.
+///
+/// Implementations **must** compute what [`crate::lower`], [`crate::sum`] and [`Format::row`](crate::Format::row) specify,
+/// bit for bit.
+pub trait Backend: Any + Send {
+    /// What the device is. **Must** always be the same.
+    fn info(&self) -> DeviceInfo;
 
     /// The formats with kernels on this device, each with its estimated cost for a matrix of `rows` rows and
     /// `bytes` bytes in `csr`; the cost depends on the size because of caches and registers. Used to choose a
@@ -116,61 +126,155 @@ pub trait Backend: Sized + 'static {
     }
 
     // Memory.
-    /// A vector of `n` zeros.
-    fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>>;
-    /// `columns` vectors of `n` elements each, with unspecified contents until they are written.
-    fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>>;
-    /// `columns` vectors of `n` elements each, stored in [`Scalar::Narrow`], with unspecified contents until
-    /// they are written: see [`Vector`]. If there is no narrower type, this **must** be [`Backend::basis`].
-    /// Provided: refuses.
-    fn narrow_basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
-        if !T::HAS_NARROW {
-            return self.basis(n, columns);
-        }
-        Err(Error::Unsupported {
-            operation: format!("vectors of {} stored in {}", T::KIND.name(), T::Narrow::KIND.name()),
-            message: format!("the backend `{}` keeps vectors in their own type only", self.device().backend),
-        })
-    }
+    /// `columns` vectors of `n` elements, with unspecified contents until they are written. If they are `narrow`, they are
+    /// stored in [`NumberType::narrow`], or keep the values of that type: see [`Vector`].
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], device failures.
+    fn vectors(&mut self, kind: NumberType, n: usize, columns: usize, narrow: bool) -> Result<Basis>;
     /// A run of zero cells.
-    fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>>;
-    /// A matrix. The host keeps its arrays alive; a backend **may** use them in place.
-    fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>>;
+    ///
+    /// # Errors
+    /// As [`Backend::vectors`].
+    fn cells(&mut self, kind: NumberType, count: usize) -> Result<Cells>;
+    /// A matrix. A backend **may** use the arrays of the host in place.
+    ///
+    /// # Errors
+    /// As [`Backend::vectors`]; [`Error::Unsupported`] for a format that it has no way to multiply with.
+    fn matrix(&mut self, a: AnyFormat) -> Result<Matrix>;
     /// Gives a matrix new values on the same pattern (see [`crate::check_pattern`]) in its existing memory.
     /// Plans that use it **must** use the new values from then on. Provided: refuses.
-    fn set_matrix<T: Scalar>(&mut self, a: Matrix<T>, to: Arc<dyn Format<T>>) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Structure`] for another pattern; [`Error::Unsupported`].
+    fn set_matrix(&mut self, a: Matrix, to: AnyFormat) -> Result<()> {
         let _ = (a, to);
         Err(Error::Unsupported {
             operation: "new values of a matrix".into(),
-            message: format!("the backend `{}` takes none; prepare the system anew", self.device().backend),
+            message: format!("the backend `{}` takes none; prepare the system anew", self.info().backend),
         })
     }
-    /// Marks what has been allocated so far.
-    fn mark(&self) -> Mark;
-    /// Releases everything allocated after the mark; its handles become stale. The backend **may** reuse the
-    /// memory for later allocations.
-    fn release(&mut self, mark: Mark);
+    /// Frees memory: its handles become stale, and the memory can be allocated again at once. What is not there is ignored.
+    fn free(&mut self, what: Resource);
 
     // Transfer.
-    /// Copies a host slice into a vector of the same length.
-    fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()>;
+    /// Copies numbers into a vector, rounded if it is narrow.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless there are as many as the vector has elements; device failures.
+    fn upload(&mut self, from: &[u8], to: Vector) -> Result<()>;
     /// Sets a vector to zero. Provided: uploads zeros.
-    fn clear<T: Scalar>(&mut self, v: Vector<T>) -> Result<()> {
-        self.upload(&vec![T::zero(); v.len], v)
+    ///
+    /// # Errors
+    /// Device failures.
+    fn clear(&mut self, v: Vector) -> Result<()> {
+        with_number!(v.kind, T => {
+            let zeros = vec![<T as num_traits::Zero>::zero(); v.len];
+            self.upload(bytemuck::cast_slice(&zeros), v)
+        })
     }
-    /// Copies a vector into a host slice of the same length.
-    fn download<T: Scalar>(&mut self, from: Vector<T>, to: &mut [T]) -> Result<()>;
+    /// Copies a vector to the host.
+    ///
+    /// # Errors
+    /// As [`Backend::upload`].
+    fn download(&mut self, from: Vector, to: &mut [u8]) -> Result<()>;
     /// Sets a cell.
-    fn write<T: Scalar>(&mut self, cell: Cell<T>, value: T) -> Result<()>;
-    /// Waits for the queue and returns the cells.
-    fn read<T: Scalar>(&mut self, cells: &[Cell<T>]) -> Result<Vec<T>>;
-    /// Starts an asynchronous copy of the cells. Provided: waits.
-    fn read_later<T: Scalar>(&mut self, cells: &[Cell<T>]) -> Result<Ticket<T>> {
-        Ok(Ticket { values: Some(self.read(cells)?), number: 0 })
+    ///
+    /// # Errors
+    /// [`Error::Stale`] if the number is of another type; device failures.
+    fn write(&mut self, cell: Cell, value: Number) -> Result<()>;
+    /// Waits for the queue and copies cells of one number type to the host, one after the other.
+    ///
+    /// # Errors
+    /// As [`Backend::upload`].
+    fn read(&mut self, cells: &[Cell], to: &mut [u8]) -> Result<()>;
+
+    // The fused primitives. Each evaluates the instructions before the pass, does nothing more if they say so, computes,
+    // applies the updates and dot products of the pass, and evaluates the instructions after it.
+    /// Runs a pass.
+    ///
+    /// # Errors
+    /// Device failures, as for all primitives.
+    fn multi_axpy_dot(&mut self, pass: &Sweep, state: State<'_>) -> Result<()>;
+    /// `y ← A x`, then the pass.
+    ///
+    /// # Errors
+    /// Device failures.
+    fn spmv_dot(&mut self, a: Matrix, x: Vector, y: Vector, pass: &Sweep, state: State<'_>) -> Result<()>;
+    /// `Y ← A X` for all columns of `x`. The pass has instructions only.
+    ///
+    /// # Errors
+    /// Device failures.
+    fn spmm(&mut self, a: Matrix, x: Basis, y: Basis, pass: &Sweep, state: State<'_>) -> Result<()>;
+    /// `x ← A⁻¹ b` with a triangular matrix stored for solves: see [`crate::Triangle`]. The pass has instructions only.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a matrix that is not stored for solves; device failures.
+    fn tri_solve(&mut self, a: Matrix, b: Vector, x: Vector, pass: &Sweep, state: State<'_>) -> Result<()>;
+    /// `h ← Vᴴ w` over the first `h.count` columns. The pass has instructions only.
+    ///
+    /// # Errors
+    /// Device failures.
+    fn basis_dot(&mut self, v: Basis, w: Vector, h: Cells, pass: &Sweep, state: State<'_>) -> Result<()>;
+    /// `w ← w ∓ V h` over the first `h.count` columns, `+` if `add`, then the pass.
+    ///
+    /// # Errors
+    /// Device failures.
+    fn basis_axpy(
+        &mut self,
+        v: Basis,
+        h: Cells,
+        add: bool,
+        w: Vector,
+        pass: &Sweep,
+        state: State<'_>,
+    ) -> Result<()>;
+
+    // Programs.
+    /// Prepares a program: checks its handles, and that everything in it can be run. Every error of a program is reported
+    /// here. Provided: nothing is prepared.
+    ///
+    /// # Errors
+    /// [`Error::Stale`]; [`Error::Unsupported`]; failures of compilers and devices.
+    fn plan(&mut self, program: &Program) -> Result<PlanId> {
+        let _ = program;
+        Ok(PlanId { index: 0, serial: 0 })
     }
-    /// The values of a copy, if it has arrived.
-    fn poll<T: Scalar>(&mut self, ticket: &mut Ticket<T>) -> Result<Option<Vec<T>>> {
-        Ok(ticket.values.take())
+    /// Runs a program that was prepared as `plan`, until it stops. Provided: operation by operation.
+    ///
+    /// # Errors
+    /// [`Error::Stale`] if the plan, or something that the program uses, is not there any more; device failures.
+    fn execute(&mut self, program: &Program, plan: PlanId, run: Run<'_>) -> Result<Finish> {
+        let _ = plan;
+        step_by_step(self, program, run)
+    }
+    /// Runs one operation. Provided: by the primitive for it, and functions of the host on copies of their vectors.
+    ///
+    /// # Errors
+    /// As the primitives; [`Error::Function`].
+    fn step(&mut self, op: &Op, state: State<'_>) -> Result<()> {
+        let pass = &op.sweep;
+        match &op.kind {
+            Kind::Sweep => self.multi_axpy_dot(pass, state),
+            &Kind::Spmv { a, x, y } => self.spmv_dot(a, x, y, pass, state),
+            &Kind::Spmm { a, x, y } => self.spmm(a, x, y, pass, state),
+            &Kind::TriSolve { a, b, x } => self.tri_solve(a, b, x, pass, state),
+            &Kind::BasisDot { v, w, h } => self.basis_dot(v, w, h, pass, state),
+            &Kind::BasisAxpy { v, h, w, add } => self.basis_axpy(v, h, add, w, pass, state),
+            Kind::Host { f, x, y } => {
+                if !guards_hold(self, pass)? {
+                    return Ok(());
+                }
+                with_number!(x.kind, T => {
+                    let zero = <T as num_traits::Zero>::zero();
+                    let (mut from, mut to) = (vec![zero; x.len], vec![zero; y.len]);
+                    self.download(*x, bytemuck::cast_slice_mut(&mut from))?;
+                    f.call(&from, &mut to)?;
+                    self.upload(bytemuck::cast_slice(&to), *y)?;
+                });
+                self.multi_axpy_dot(pass, state)
+            }
+        }
     }
 
     // Sparse algebra.
@@ -182,11 +286,10 @@ pub trait Backend: Sized + 'static {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for another format, [`Error::Shape`] if shapes do not match; device failures.
-    fn sparse_product<T: Scalar>(&mut self, factors: &[&dyn Format<T>]) -> Result<Option<CompressedRows<T>>> {
+    fn sparse_product(&mut self, factors: &[Each<FormatRefs<'_>>]) -> Result<Option<Each<Products>>> {
         let _ = factors;
         Ok(None)
     }
-
     /// A maximal set of rows no two of which are within two steps of each other in a graph whose edges go both ways, in
     /// increasing order: in rounds, rows whose priority is the largest within two steps join it, and rows within two steps of
     /// one that joined leave. A row of priority 0 is not in it; the other priorities differ and are below [`u64::MAX`].
@@ -200,72 +303,12 @@ pub trait Backend: Sized + 'static {
         let _ = (graph, priorities);
         Ok(None)
     }
-
     /// Whether sparse algebra on large matrices is worth the way to the device and back. Provided: no.
     fn has_fast_sparse_algebra(&self) -> bool {
         false
     }
-
     /// Frees the memory that sparse algebra keeps from one call to the next. Provided: nothing.
     fn finish_sparse_algebra(&mut self) {}
-
-    // Programs.
-    /// Runs one operation outside a program; [`Backend::execute`] and the primitives call it unless they are
-    /// overridden. It **must** check every handle, and pass `control` through the cell instructions.
-    fn step<T: Scalar>(
-        &mut self,
-        op: &Op<T>,
-        control: &mut Control,
-        history: &mut crate::History,
-    ) -> Result<()>;
-
-    /// Checks a program's handles and prepares it; every error of a program is reported here.
-    fn plan<T: Scalar>(&mut self, program: Program<T>) -> Result<Plan<T>> {
-        Ok(Plan { program, prepared: Box::new(()) })
-    }
-
-    /// Runs a program until it stops. Provided: operation by operation.
-    fn execute<T: Scalar>(&mut self, plan: &mut Plan<T>, run: Run<'_>) -> Result<Finish> {
-        step_by_step(self, plan, run)
-    }
-
-    // Fused primitives, one call at a time. A program runs them without the per-call checks.
-    /// Runs a pass.
-    fn multi_axpy_dot<T: Scalar>(&mut self, pass: Pass<T>) -> Result<()> {
-        once(self, |k| k.multi_axpy_dot(pass))
-    }
-    /// `y ← A x`, then the pass.
-    fn spmv_dot<T: Scalar>(
-        &mut self,
-        a: &dyn crate::LinOp<T>,
-        x: Vector<T>,
-        y: Vector<T>,
-        pass: Pass<T>,
-    ) -> Result<()> {
-        once(self, |k| k.spmv_dot(a, x, y, pass))
-    }
-    /// `Y ← A X` for all columns of `x`; `y` has the same number of columns and shares none with `x`.
-    fn spmm<T: Scalar>(&mut self, a: &dyn crate::LinOp<T>, x: Basis<T>, y: Basis<T>) -> Result<()> {
-        once(self, |k| k.spmm(a, x, y))
-    }
-    /// `x ← A⁻¹ b` with a triangular matrix stored for solves (see [`crate::Triangle`]), then the pass.
-    fn tri_solve<T: Scalar>(
-        &mut self,
-        a: Matrix<T>,
-        b: Vector<T>,
-        x: Vector<T>,
-        pass: Pass<T>,
-    ) -> Result<()> {
-        once(self, |k| k.tri_solve(a, b, x, pass))
-    }
-    /// `h ← Vᴴ w`.
-    fn basis_dot<T: Scalar>(&mut self, v: Basis<T>, w: Vector<T>, h: Cells<T>) -> Result<()> {
-        once(self, |k| k.basis_dot(v, w, h))
-    }
-    /// `w ← w − V h`, then the pass.
-    fn basis_axpy<T: Scalar>(&mut self, v: Basis<T>, h: Cells<T>, w: Vector<T>, pass: Pass<T>) -> Result<()> {
-        once(self, |k| k.basis_axpy(v, h, w, pass))
-    }
 }
 
 /// Runs a program operation by operation through [`Backend::step`]: the provided implementation of
@@ -273,8 +316,7 @@ pub trait Backend: Sized + 'static {
 ///
 /// # Errors
 /// As the operations.
-pub fn step_by_step<T: Scalar, B: Backend>(dev: &mut B, plan: &mut Plan<T>, run: Run<'_>) -> Result<Finish> {
-    let program = &plan.program;
+pub fn step_by_step<B: Backend + ?Sized>(dev: &mut B, program: &Program, run: Run<'_>) -> Result<Finish> {
     let Run { limit, history, mut watch } = run;
     history.reset(limit);
     let mut control = Control::new(limit, program.confirms());
@@ -283,7 +325,7 @@ pub fn step_by_step<T: Scalar, B: Backend>(dev: &mut B, plan: &mut Plan<T>, run:
     while control.section != Section::Stopped {
         control.enter(section);
         for op in program.section(section) {
-            dev.step(op, &mut control, history)?;
+            dev.step(op, State { control: &mut control, history })?;
             if control.halted() {
                 break;
             }
@@ -304,7 +346,7 @@ pub fn step_by_step<T: Scalar, B: Backend>(dev: &mut B, plan: &mut Plan<T>, run:
 
 /// The section that follows: setup, restart, the iteration until it is left, then restart again. A program
 /// with no section left to run has stopped.
-pub fn next_section<T: Scalar>(program: &Program<T>, section: Section, control: &Control) -> Section {
+pub fn next_section(program: &Program, section: Section, control: &Control) -> Section {
     match section {
         _ if control.section == Section::Stopped => Section::Stopped,
         Section::Setup if !program.restart.is_empty() => Section::Restart,
@@ -315,38 +357,19 @@ pub fn next_section<T: Scalar>(program: &Program<T>, section: Section, control: 
     }
 }
 
-/// Records, checks and runs a few operations once, then releases the cells that recording allocated.
-fn once<T: Scalar, B: Backend>(dev: &mut B, body: impl FnOnce(&mut Recorder<'_, T>)) -> Result<()> {
-    let mark = dev.mark();
-    let mut recorder = Recorder::new(dev, "once");
-    body(&mut recorder);
-    let program = recorder.finish();
-    let done = program.and_then(|program| {
-        let mut plan = dev.plan(program)?;
-        let run = Run { limit: u64::MAX - 1, history: &mut crate::History::off(), watch: None };
-        dev.execute(&mut plan, run).map(drop)
-    });
-    dev.release(mark);
-    done
-}
-
-impl<T: Scalar, B: Backend> Memory<T> for B {
-    fn vector(&mut self, n: usize) -> Result<Vector<T>> {
-        Backend::vector(self, n)
-    }
-    fn basis(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
-        Backend::basis(self, n, columns)
-    }
-    fn narrow_basis(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
-        Backend::narrow_basis(self, n, columns)
-    }
-    fn cells(&mut self, count: usize) -> Result<Cells<T>> {
-        Backend::cells(self, count)
-    }
-    fn write(&mut self, cell: Cell<T>, value: T) -> Result<()> {
-        Backend::write(self, cell, value)
-    }
-    fn upload(&mut self, numbers: &[T], to: Vector<T>) -> Result<()> {
-        Backend::upload(self, numbers, to)
-    }
+/// Whether the conditions of an operation hold.
+fn guards_hold<B: Backend + ?Sized>(dev: &mut B, pass: &Sweep) -> Result<bool> {
+    let mut guards: Vec<Instr> =
+        pass.before.iter().filter(|instr| matches!(instr, Instr::OnlyIf { .. })).copied().collect();
+    let Some(first) = pass.cells.first().filter(|_| !guards.is_empty()) else { return Ok(true) };
+    with_number!(first.kind, T => {
+        let mut cells = vec![<T as num_traits::Zero>::zero(); pass.cells.len()];
+        dev.read(&pass.cells, bytemuck::cast_slice_mut(&mut cells))?;
+        let local = |number: &mut u32| {
+            *number = pass.cells.iter().position(|cell| cell.index == *number).unwrap_or(0) as u32;
+        };
+        guards.iter_mut().for_each(|guard| guard.numbers(&mut { local }));
+        let mut machine = Machine { cells, control: Control::new(0, false), history: History::off() };
+        Ok(machine.run(&guards))
+    })
 }

@@ -135,8 +135,22 @@ pub enum Error {
         /// What was expected and what was given.
         message: String,
     },
-    /// A panic in a caller's function during a solve.
-    #[error("the function of a host operator failed: {message}")]
+    /// A call on something that is in use.
+    #[error("{operation}: {message}")]
+    Busy {
+        /// The call.
+        operation: String,
+        /// What is in use, and what to do instead.
+        message: String,
+    },
+    /// The caller asked to stop.
+    #[error("{operation}: cancelled by the caller")]
+    Cancelled {
+        /// What was going on.
+        operation: String,
+    },
+    /// A panic in code of the caller's during a solve: a host operator, or a format.
+    #[error("a host operator or a format of the caller's panicked: {message}")]
     Function {
         /// The panic message.
         message: String,

@@ -1,6 +1,8 @@
 //! What a sparse matrix format provides to a backend.
-use crate::{Error, Result, Scalar};
+use crate::{Each, Error, Family, Matrix, Result, Scalar, with_each};
 use std::any::Any;
+use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// One array or number of a format, in the order its kernels take them.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +93,61 @@ pub trait Format<T: Scalar>: Any + Send + Sync {
     }
 }
 
+/// The [`Family`] of matrices in some format.
+pub enum Formats {}
+
+impl Family for Formats {
+    type Of<T: Scalar> = Arc<dyn Format<T>>;
+}
+
+/// A matrix in some format, of a number type known at run time.
+pub type AnyFormat = Each<Formats>;
+
+impl AnyFormat {
+    /// Rows and columns.
+    pub fn shape(&self) -> (usize, usize) {
+        with_each!(self, a => a.shape())
+    }
+    /// Stored entries, without padding.
+    pub fn nnz(&self) -> usize {
+        with_each!(self, a => a.nnz())
+    }
+    /// Bytes of the arrays that define the matrix.
+    pub fn bytes(&self) -> usize {
+        with_each!(self, a => a.bytes())
+    }
+    /// See [`Format::kernel`].
+    pub fn kernel(&self) -> &'static str {
+        with_each!(self, a => a.kernel())
+    }
+    /// See [`Format::lanes`].
+    pub fn lanes(&self) -> usize {
+        with_each!(self, a => a.lanes())
+    }
+    /// See [`Format::has_long_rows`].
+    pub fn has_long_rows(&self) -> bool {
+        with_each!(self, a => a.has_long_rows())
+    }
+    /// See [`Format::partial_sums`].
+    pub fn partial_sums(&self) -> usize {
+        with_each!(self, a => a.partial_sums())
+    }
+}
+
+/// The [`Family`] of borrowed matrices in some format.
+pub struct FormatRefs<'a>(PhantomData<&'a ()>);
+
+impl<'a> Family for FormatRefs<'a> {
+    type Of<T: Scalar> = &'a dyn Format<T>;
+}
+
+/// The [`Family`] of matrices that a device computed.
+pub enum Products {}
+
+impl Family for Products {
+    type Of<T: Scalar> = CompressedRows<T>;
+}
+
 /// A matrix in compressed rows, computed by a device: see [`crate::Backend::sparse_product`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompressedRows<T> {
@@ -113,20 +170,22 @@ pub struct Graph<'a> {
     pub neighbours: &'a [u32],
 }
 
-/// Fails unless two matrices differ in their values only: same format, shape, pattern and layout.
+/// Fails unless two matrices differ in their values only: same type, format, shape, pattern and layout; the first
+/// is the one of a handle.
 ///
 /// # Errors
 /// [`Error::Structure`] with the difference.
-pub fn check_pattern<T: Scalar>(old: &dyn Format<T>, new: &dyn Format<T>) -> Result<()> {
+pub fn check_pattern<T: Scalar>(old: &dyn Format<T>, handle: Matrix, new: &dyn Format<T>) -> Result<()> {
     let differs = |what: &str| {
         let message =
             format!("{what} differs from that of the matrix that is there; prepare the system anew");
         Err(Error::Structure { operation: "new values of a matrix".into(), message })
     };
-    if old.kernel() != new.kernel() || old.lanes() != new.lanes() {
+    let types = [old, new].map(|format| (format as &dyn Any).type_id());
+    if types[0] != types[1] || old.kernel() != new.kernel() || old.lanes() != new.lanes() {
         return differs("the format");
     }
-    if old.shape() != new.shape() || old.nnz() != new.nnz() {
+    if (new.shape(), new.nnz()) != ((handle.rows, handle.cols), handle.nnz) {
         return differs("the shape or the number of entries");
     }
     let (old, new) = (old.stored(), new.stored());

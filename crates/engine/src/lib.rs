@@ -5,6 +5,7 @@
 //! any device.
 mod backend;
 mod cost;
+mod device;
 mod error;
 mod expr;
 mod format;
@@ -13,31 +14,34 @@ mod ir;
 mod operator;
 mod reason;
 mod run;
+mod scope;
 pub mod text;
 
 pub use expr::cells;
 pub use ir::{encode, lower};
-pub use run::{memory, pages, sum};
+pub use run::{arena, memory, pages, reference, sum};
 
 pub use backend::{
-    Backend, DeviceInfo, Finish, Mark, Plan, Progress, Run, Ticket, next_section, step_by_step,
+    Backend, DeviceInfo, Finish, PlanId, Progress, Resource, Run, State, next_section, step_by_step,
 };
 pub use cost::Cost;
+pub use device::{Device, InUse, Lease, Owned, Plan, WeakDevice};
 pub use error::{Error, Result};
 pub use expr::formula::{Expr, Formula, Test};
-pub use expr::handle::{Basis, Cell, Cells, Matrix, Vector, next_serial};
-pub use expr::pass::{Confirm, Hessenberg, Pass, Rotate, Statement};
-pub use expr::scalar::{Kind, Scalar};
+pub use expr::handle::{Basis, Cell, Cells, Matrix, Untyped, Vector, next_serial};
+pub use expr::number::{All, Each, Family, Number};
+pub use expr::pass::{Confirm, Hessenberg, Pass};
+pub use expr::scalar::{NumberType, Scalar};
 pub use format::{
-    Argument, CompressedRows, Format, Graph, LONG_LANE, MAX_LANES, MOST_PIECES, PIECE, check_pattern,
-    is_long, piece_of, row_sum,
+    AnyFormat, Argument, CompressedRows, Format, FormatRefs, Formats, Graph, LONG_LANE, MAX_LANES,
+    MOST_PIECES, PIECE, Products, check_pattern, is_long, piece_of, row_sum,
 };
 pub use instances::instance;
 pub use ir::control::{Control, History, Section};
 pub use ir::operands::{Access, Operand};
 pub use ir::operation::{Kind as OpKind, Op};
 pub use ir::program::Program;
-pub use ir::recorder::{Memory, Recorder};
+pub use ir::recorder::Recorder;
 pub use ir::steps::{Operands, Steps, Stride};
 pub use ir::triangle::{Triangle, not_triangular};
 pub use num_complex::{Complex, Complex32, Complex64};
@@ -46,7 +50,9 @@ pub use operator::{
 };
 pub use reason::Reason;
 pub use run::aligned::AlignedVec;
+pub use run::cache::Cached;
 pub use run::fork::check_process;
-pub use run::host::{HostFunction, HostOperator, StepByStep, host_call};
-pub use run::reference::{Reference, add_term, dot_product, reference_step};
-pub use run::store::HostStore;
+pub use run::host::{HostFunction, HostOperator, catching};
+pub use run::reference::{Reference, add_term, dot_product};
+pub use run::store::{HostStore, numbers};
+pub use scope::Scope;

@@ -12,6 +12,11 @@ pub trait LinOp<T: Scalar> {
     /// Records `y ← A x`, then `then` on the rows just computed. `x` and `y` have the right lengths and are
     /// different vectors.
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>);
+    /// Keeps alive what the operator's handles refer to, as long as the program that is recorded: see [`Recorder::keep`].
+    /// Provided: nothing.
+    fn keep(&self, k: &mut Recorder<'_, T>) {
+        let _ = k;
+    }
     /// `d` if the operator is `y ← d ∘ x`: a method then multiplies where it reads `x`, and stores no `y`.
     /// Provided: none.
     fn diagonal(&self) -> Option<Vector<T>> {

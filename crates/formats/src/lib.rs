@@ -54,6 +54,7 @@ pub use storage::dia::{DIA_ROWS, Dia};
 pub use storage::hyb::Hyb;
 pub use storage::hyb_layout::HybLayout;
 pub use storage::interpolation::{Grids, Interpolation, Taps};
+pub use storage::is_own_type;
 pub use storage::packed::{Packed, Values, widened};
 pub use storage::pair::Pair;
 pub use storage::pkt::{PACKET, Pkt};

@@ -1,11 +1,12 @@
 //! Work shared among the threads of rayon. The scheduler is compiled once and calls closures, so that a use
 //! of it costs little more code than a loop. Results never depend on the number of threads.
-use lacuna_engine::pages;
+use lacuna_engine::{Result, pages};
 use rayon::prelude::*;
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Elements and small tasks are divided into about this many parts per thread.
 const PARTS: usize = 16;
@@ -14,6 +15,13 @@ const LARGE: usize = 20_000;
 
 /// Elements of a part from which on each is but a unit of work.
 const MANY: usize = 1024;
+
+/// Time between two calls of a [`Check`], about.
+const BETWEEN_CHECKS: Duration = Duration::from_millis(20);
+
+/// Called from time to time by a long computation, on the thread that asked for it. An error ends the computation and
+/// is its result.
+pub type Check<'a> = Option<&'a mut dyn FnMut() -> Result<()>>;
 
 /// A task before, while and after it is run.
 enum Slot<I, R> {
@@ -82,6 +90,34 @@ pub fn map_with<I: Send, M, R: Send>(
         Slot::Waiting(_) | Slot::Taken => unreachable!("every task is done"),
     };
     slots.into_iter().map(done).collect()
+}
+
+/// [`map_with`], which ends soon after a check fails. With a check, tasks are run in batches, whose results are the same.
+///
+/// # Errors
+/// Those of the check.
+pub fn map_checked<I: Send, M: Send, R: Send>(
+    tasks: impl IntoIterator<Item = I>,
+    check: Check<'_>,
+    init: impl Fn() -> M + Sync,
+    work: impl Fn(&mut M, I) -> R + Sync,
+) -> Result<Vec<R>> {
+    let Some(check) = check else { return Ok(map_with(tasks, init, work)) };
+    let memory = Pool::new(init);
+    let (mut tasks, mut done) = (tasks.into_iter(), Vec::new());
+    let threads = rayon::current_num_threads();
+    let mut size = threads;
+    loop {
+        check()?;
+        let batch: Vec<I> = tasks.by_ref().take(size).collect();
+        if batch.is_empty() {
+            return Ok(done);
+        }
+        let start = Instant::now();
+        done.extend(map_with(batch, || memory.take(), |memory, task| work(memory, task)));
+        let by = BETWEEN_CHECKS.as_secs_f64() / start.elapsed().as_secs_f64().max(1e-6);
+        size = ((size as f64 * by.min(4.0)) as usize).max(threads);
+    }
 }
 
 /// The results of two tasks, done at the same time, unless they are fewer than 20 000 units of work together.
@@ -275,6 +311,30 @@ mod tests {
             assert_eq!(count(n, 7, |k| k % 3 == 0), n.div_ceil(3));
             assert_eq!(sum(n, 7, |k| k), n * n.saturating_sub(1) / 2);
         }
+    }
+
+    #[test]
+    fn a_failed_check_ends_the_tasks() {
+        let mut calls = 0;
+        let mut count = || {
+            calls += 1;
+            Ok(())
+        };
+        assert_eq!(
+            map_checked(0..1000, Some(&mut count), || 7, |seven, k| *seven * k).unwrap(),
+            map(0..1000, |k| 7 * k)
+        );
+        assert!(calls > 1, "{calls}");
+        let (run, mut left) = (AtomicUsize::new(0), 3);
+        let mut fails = || {
+            left -= 1;
+            let cancelled = || lacuna_engine::Error::Cancelled { operation: "a test".into() };
+            if left == 0 { Err(cancelled()) } else { Ok(()) }
+        };
+        let tasks = 0..100_000;
+        let found = map_checked(tasks, Some(&mut fails), || (), |(), _| run.fetch_add(1, Relaxed));
+        assert!(matches!(found, Err(lacuna_engine::Error::Cancelled { .. })));
+        assert!(run.into_inner() < 100_000);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Prints the kernel generated for a method: `kernel cg gen:poisson-p1:31 4` for four work-groups. The method
 //! is `cg`, `bicgstab`, `gmres`, `gmres-once`, or `product` for a single product. Further arguments: `cuda`
 //! for the text that CUDA compiles, `format=dia` and the like.
-use lacuna_engine::{Backend, Pass, Recorder, Reference, encode};
+use lacuna_engine::{Device, Pass, Recorder, Reference, Scalar, encode};
 use lacuna_formats::{Csr, Spec, convert};
-use lacuna_gpu::{Device, Layout, MatrixFacts, PlanCache, SEGMENT};
+use lacuna_gpu::{self as gpu, Layout, MatrixFacts, PlanCache, SEGMENT};
 use lacuna_solvers::{BiCgStab, Cg, Cycle, Gmres, Method, Orthogonalization, Side, Solver, Stop, System};
 use std::sync::Arc;
 
@@ -29,16 +29,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let a: Arc<Csr<f64>> = Arc::new(Spec::parse(matrix)?.build()?);
     let rows = a.rows();
     let a = convert(&a, rest.iter().find_map(|word| word.strip_prefix("format=")).unwrap_or("csr"))?;
-    let mut dev = Reference::default();
+    let dev = Device::new(Reference::new());
     let matrix = dev.matrix(a.clone())?;
-    let solver = Solver::new(&mut dev, &matrix, None, &*method, Stop::default())?;
+    let solver = Solver::new(&dev, &matrix, None, &*method, Stop::default())?;
     let e = encode::encode(solver.program())?;
-    let facts = MatrixFacts { format: &*a, serial: matrix.serial, stages: true };
+    let a = f64::each(a);
+    let facts = MatrixFacts { format: &a, serial: matrix.serial, stages: true };
     let plans = &mut PlanCache::<(), ()>::default();
     let cuda = rest.iter().any(|word| word == "cuda");
     let prelude = lacuna_kernels_cuda::PRELUDE;
     let resident = rows.div_ceil(SEGMENT).div_ceil(groups) <= 4;
-    let device = Device {
+    let device = gpu::Device {
         nvidia: true,
         cache: 60 << 20,
         local: 231_424,

@@ -38,8 +38,8 @@ pub fn leave() {
 }
 
 /// Ends the process while a compiler runs. The compiler's destructors must not run while a thread is inside
-/// it, and waiting for it would delay the exit. So the process ends without running them, nor those of
-/// libraries registered earlier.
+/// it, and waiting for it would delay the exit. So the process ends without running them, nor any exit handler registered
+/// earlier, the program's own included: docs/guide/backends.md says so.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod exit {
     use super::{Ordering, RUNNING};

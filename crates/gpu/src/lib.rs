@@ -5,7 +5,6 @@
 //! defines the words of OpenCL C), allocates the buffers of the layout, and launches.
 pub mod algebra;
 pub mod background;
-mod cache;
 mod costs;
 mod layout;
 mod plan_cache;
@@ -16,12 +15,11 @@ mod source;
 mod stages;
 mod write;
 
-pub use cache::Cached;
 pub use costs::{columns_pay, costs, rows_come_first};
 pub use layout::{Device, Layout, MatrixFacts, has_shorter};
 pub use plan_cache::{Key, Laid, Placement, PlanCache, Repack};
 pub use repacked::Repacked;
-pub use rows::{Entries, Rows};
+pub use rows::{Entries, Rows, Source, StoredValues, check_type};
 pub use slices::{Apart, Slicer, Slices};
 pub use source::{AT_CELLS, AT_HISTORY, MATRIX_WORDS, SEGMENT, batch, header, joined};
 pub use stages::{Stage, solve_stages};

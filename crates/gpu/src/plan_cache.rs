@@ -5,8 +5,8 @@ use crate::repacked::Repacked;
 use crate::rows::Rows;
 use crate::slices::Slicer;
 use crate::write::Product;
+use lacuna_engine::NumberType;
 use lacuna_engine::encode::Encoded;
-use lacuna_engine::{Kind, Scalar};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -57,26 +57,26 @@ pub enum Placement {
 }
 
 /// The entries of the matrices of a program.
-pub enum Repack<'a, T: Scalar, E> {
+pub enum Repack<'a, E> {
     /// New.
-    New(Repacked<T>, Key, Placement),
+    New(Repacked, Key, Placement),
     /// Already on the device.
     Cached(E),
     /// New, of which only the places are found.
-    Unfilled(Slicer<'a, T>, Key, Placement),
+    Unfilled(Slicer<'a>, Key, Placement),
 }
 
 /// The entries of the matrices of a program in their places.
-pub enum Laid<T, E> {
+pub enum Laid<E> {
     /// To be uploaded and given to [`PlanCache::keep`].
-    New(Repacked<T>, Key, Placement),
+    New(Repacked, Key, Placement),
     /// Already on the device.
     Cached(E),
 }
 
-impl<T: Scalar, E> Repack<'_, T, E> {
+impl<E> Repack<'_, E> {
     /// Puts the entries in their places; `None` without the memory for them.
-    pub fn fill(self) -> Option<Laid<T, E>> {
+    pub fn fill(self) -> Option<Laid<E>> {
         Some(match self {
             Repack::New(repacked, key, way) => Laid::New(repacked, key, way),
             Repack::Cached(entries) => Laid::Cached(entries),
@@ -88,7 +88,7 @@ impl<T: Scalar, E> Repack<'_, T, E> {
 /// Everything that the generated kernel of a program depends on, on one device.
 #[derive(PartialEq)]
 struct ProgramKey {
-    kind: Kind,
+    kind: NumberType,
     mode: u32,
     words: Vec<u32>,
     /// Lengths of vectors, and whether they are narrow.
@@ -99,8 +99,8 @@ struct ProgramKey {
 }
 
 impl ProgramKey {
-    fn is<T: Scalar>(&self, e: &Encoded<T>, mode: u32) -> bool {
-        (self.kind, self.mode, &self.cells) == (T::KIND, mode, &e.cells)
+    fn is(&self, e: &Encoded, mode: u32) -> bool {
+        (self.kind, self.mode, &self.cells) == (e.kind, mode, &e.cells)
             && self.matrices.iter().copied().eq(e.matrices.iter().map(|a| a.serial))
             && self.bases.iter().copied().eq(e.bases.iter().map(|v| v.columns))
             && self.vectors.iter().copied().eq(e.vectors.iter().map(|v| (v.len, v.narrow)))
@@ -117,14 +117,14 @@ impl<E, P> Default for PlanCache<E, P> {
 impl<E: Clone, P: Clone> PlanCache<E, P> {
     /// What is cached for the same program; `mode` is a number of the backend that the cached value also
     /// depends on.
-    pub fn program<T: Scalar>(&self, e: &Encoded<T>, mode: u32) -> Option<P> {
+    pub fn program(&self, e: &Encoded, mode: u32) -> Option<P> {
         self.programs.iter().find(|(key, _)| key.is(e, mode)).map(|(_, kept)| kept.clone())
     }
 
     /// Caches a value for a program.
-    pub fn keep_program<T: Scalar>(&mut self, e: &Encoded<T>, mode: u32, kept: P) {
+    pub fn keep_program(&mut self, e: &Encoded, mode: u32, kept: P) {
         let key = ProgramKey {
-            kind: T::KIND,
+            kind: e.kind,
             mode,
             words: e.words.clone(),
             vectors: e.vectors.iter().map(|v| (v.len, v.narrow)).collect(),
@@ -140,11 +140,11 @@ impl<E: Clone, P: Clone> PlanCache<E, P> {
         push(&mut self.layouts, (key, placement, entries), LAYOUTS);
     }
 
-    /// Drops every matrix that no longer exists, and whatever depends on it.
-    pub fn retain(&mut self, there: impl Fn(u32) -> bool) {
-        self.facts.retain(|(serial, _)| there(*serial));
-        self.layouts.retain(|(key, ..)| key.matrices.iter().all(|serial| there(*serial)));
-        self.programs.retain(|(key, _)| key.matrices.iter().all(|serial| there(*serial)));
+    /// Drops a matrix that was freed or has new values, and whatever depends on it.
+    pub fn forget(&mut self, matrix: u32) {
+        self.facts.retain(|(serial, _)| *serial != matrix);
+        self.layouts.retain(|(key, ..)| !key.matrices.contains(&matrix));
+        self.programs.retain(|(key, _)| !key.matrices.contains(&matrix));
     }
 
     /// Drops everything that takes device memory; `false` if there was nothing.
@@ -163,7 +163,7 @@ impl<E: Clone, P: Clone> PlanCache<E, P> {
     }
 
     /// The facts of a matrix; `None` if its format is not known here.
-    pub(crate) fn facts<T: Scalar>(&mut self, a: &MatrixFacts<'_, T>) -> Option<Arc<Facts>> {
+    pub(crate) fn facts(&mut self, a: &MatrixFacts<'_>) -> Option<Arc<Facts>> {
         let n = a.format.shape().0;
         if let Some((_, facts)) = self.facts.iter().find(|(serial, _)| *serial == a.serial) {
             return Some(facts.clone());

@@ -1,8 +1,8 @@
 //! The entries of a matrix in the order in which the work-items of a group read them: slices of one warp
 //! each, lane by lane, so that loads are coalesced.
-use crate::rows::{GRAIN, Rows};
+use crate::rows::{Entries, GRAIN, Rows};
 use crate::source::SEGMENT;
-use lacuna_engine::{Scalar, pages};
+use lacuna_engine::{NumberType, Scalar, pages, with_each};
 use lacuna_formats::parallel;
 
 pub(crate) const NONE: u32 = u32::MAX;
@@ -28,7 +28,8 @@ pub struct Groups<'a> {
 }
 
 /// Repacked entries of all matrices of a program, one after the other.
-pub struct Repacked<T> {
+pub struct Repacked {
+    pub(crate) kind: NumberType,
     /// For each matrix and work-group, its window and the position of its list of slices; then the lists: the
     /// start of each slice, round by round for all warps, and the end of the last one. For streamed vectors,
     /// see `slices.rs`.
@@ -36,17 +37,24 @@ pub struct Repacked<T> {
     /// `columns[slice + 32 * e + lane]`, counted from a first column. A place without an entry has all bits
     /// set, or the value that its work-group uses for that.
     pub columns: Vec<u32>,
-    /// The values of the same entries.
-    pub values: Vec<T>,
+    /// The values of the same entries, numbers of the type one after the other.
+    pub values: Vec<u64>,
 }
 
-impl<T> Default for Repacked<T> {
-    fn default() -> Self {
-        Repacked { windows: Vec::new(), columns: Vec::new(), values: Vec::new() }
+/// Words that numbers of a type take.
+pub(crate) fn words_of(kind: NumberType, numbers: usize) -> usize {
+    (numbers * kind.size()).div_ceil(size_of::<u64>())
+}
+
+/// The rows of a work-group: the first one, their number, and the starts of its slices, counted from zero.
+type Share = (usize, usize, Vec<usize>);
+
+impl Repacked {
+    /// No entries yet, of a number type.
+    pub fn new(kind: NumberType) -> Self {
+        Repacked { kind, windows: Vec::new(), columns: Vec::new(), values: Vec::new() }
     }
-}
 
-impl<T: Scalar> Repacked<T> {
     /// Reserves the heads of all matrices and work-groups.
     pub fn windows(&mut self, matrices: usize, groups: usize) {
         self.windows.resize(WORDS * matrices * groups, 0);
@@ -65,7 +73,7 @@ impl<T: Scalar> Repacked<T> {
     pub fn add(
         &mut self,
         m: usize,
-        a: &Rows<'_, T>,
+        a: &Rows<'_>,
         n: usize,
         groups: &Groups<'_>,
         folds: bool,
@@ -81,8 +89,7 @@ impl<T: Scalar> Repacked<T> {
             false => a.lengths(n),
         };
         let entries = parallel::sum(n, GRAIN, |row| longest[row] as usize) * lanes;
-        // For each work-group: first row, number of rows, and the starts of its slices, counted from zero.
-        let shares = parallel::map(0..count, |g| {
+        let shares: Vec<Share> = parallel::map(0..count, |g| {
             let (unit, way) = (g / ways, g % ways);
             let first = segments * unit / units * SEGMENT + way;
             let end = (segments * (unit + 1) / units * SEGMENT).min(n);
@@ -100,18 +107,39 @@ impl<T: Scalar> Repacked<T> {
             return None;
         }
         let most = shares.iter().map(|share| places(&share.2)).max().unwrap_or(0);
-        self.grow(start + all, start + all);
-        let (mut columns, mut values) = (&mut self.columns[start..], &mut self.values[start..]);
-        let (mut at, mut tasks) = (start, Vec::with_capacity(count));
-        for (g, (first, rows, slices)) in shares.into_iter().enumerate() {
+        self.grow(start + all);
+        let mut at = start;
+        for (g, (.., slices)) in shares.iter().enumerate() {
             self.windows[WORDS * (m * count + g) + 2] = self.windows.len() as u32;
             self.windows.extend(slices.iter().map(|slice| (at + slice) as u32));
-            let (own_columns, own_values);
-            (own_columns, columns) = columns.split_at_mut(places(&slices));
-            (own_values, values) = values.split_at_mut(places(&slices));
-            at += own_columns.len();
-            tasks.push((first, rows, slices, of_groups[g], own_columns, own_values));
+            at += places(slices);
         }
+        let lanes = Lanes { lanes, turns, ways };
+        with_each!(a.values(), entries => self.fill(a, entries, start, &lanes, shares, of_groups));
+        Some(most)
+    }
+
+    /// Fills the places of all work-groups from place `start` on.
+    fn fill<T: Scalar>(
+        &mut self,
+        a: &Rows<'_>,
+        entries: &Entries<'_, T>,
+        start: usize,
+        &Lanes { lanes, turns, ways }: &Lanes,
+        shares: Vec<Share>,
+        of_groups: &[(u32, Option<u32>)],
+    ) {
+        let numbers: &mut [T] = bytemuck::cast_slice_mut(&mut self.values);
+        let (mut columns, mut values) = (&mut self.columns[start..], &mut numbers[start..]);
+        let mut tasks = Vec::with_capacity(shares.len());
+        for ((first, rows, slices), of_group) in shares.into_iter().zip(of_groups) {
+            let places = slices.last().copied().unwrap_or(0);
+            let (own_columns, own_values);
+            (own_columns, columns) = columns.split_at_mut(places);
+            (own_values, values) = values.split_at_mut(places);
+            tasks.push((first, rows, slices, *of_group, own_columns, own_values));
+        }
+        let of_slice = WARP / lanes;
         parallel::for_each(tasks, |(first, rows, slices, (low, hole), columns, values)| {
             columns.fill(hole.unwrap_or(NONE));
             if hole.is_some() {
@@ -121,20 +149,19 @@ impl<T: Scalar> Repacked<T> {
                 for lane in 0..lanes * turns {
                     let at = i % of_slice * lanes + lane / turns + lane % turns * WARP;
                     let mut to = slices[i / of_slice] + at;
-                    a.each(first + i * ways, lane, |column, value| {
+                    a.each(first + i * ways, lane, |column, source| {
                         columns[to] = column - low;
-                        values[to] = value;
+                        values[to] = entries.at(source);
                         to += turns * WARP;
                     });
                 }
             }
         });
-        Some(most)
     }
 
-    /// Grows the buffers of columns and values; the caller sets the columns. Threads that
-    /// write the new pages touch them first.
-    fn grow(&mut self, columns: usize, values: usize) {
+    /// Grows the buffers to so many places; the caller sets the columns. Threads that write the new pages
+    /// touch them first.
+    fn grow(&mut self, places: usize) {
         fn to<N: Copy + bytemuck::Zeroable>(list: &mut Vec<N>, len: usize) {
             if list.is_empty()
                 && let Ok(new) = pages::zeroed("laying out a matrix", len)
@@ -143,16 +170,23 @@ impl<T: Scalar> Repacked<T> {
             }
             list.resize(len, N::zeroed());
         }
-        to(&mut self.columns, columns);
-        to(&mut self.values, values);
+        to(&mut self.columns, places);
+        to(&mut self.values, words_of(self.kind, places));
     }
 
     /// Makes every buffer non-empty.
     pub fn pad(&mut self) {
         self.windows.resize(self.windows.len().max(1), 0);
         self.columns.resize(self.columns.len().max(1), NONE);
-        self.values.resize(self.values.len().max(1), T::zero());
+        self.values.resize(self.values.len().max(words_of(self.kind, 1)), 0);
     }
+}
+
+/// How the lanes of a row are divided: those that lie side by side, those taken in turn, and the work-groups that share rows.
+struct Lanes {
+    lanes: usize,
+    turns: usize,
+    ways: usize,
 }
 
 /// Prefix sums of the lengths, with the total at the end.
@@ -167,28 +201,22 @@ pub(crate) fn ends_of(lengths: impl Iterator<Item = u32>) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::{Groups, Repacked, Rows, SEGMENT, WARP, WORDS};
-    use lacuna_engine::{Format, row_sum};
+    use lacuna_engine::{AnyFormat, NumberType, Scalar, row_sum};
     use lacuna_formats::{Spec, convert};
     use std::sync::Arc;
 
     /// The rows of the product as the work-items of all groups compute them; a place without an entry adds -0
     /// times 1.
-    fn found(
-        a: &dyn Format<f64>,
-        x: &[f64],
-        groups: usize,
-        ways: usize,
-        size: usize,
-        folds: bool,
-    ) -> Vec<f64> {
+    fn found(a: &AnyFormat, x: &[f64], groups: usize, ways: usize, size: usize, folds: bool) -> Vec<f64> {
         let (n, rows) = (a.shape().0, Rows::of(a).unwrap());
         let (windows, columns) = (vec![(0, n as u32); groups], vec![(0, Some(n as u32)); groups]);
-        let mut repacked = Repacked::<f64>::default();
+        let mut repacked = Repacked::new(NumberType::F64);
         repacked.windows(1, groups);
         repacked.windows_of(0, &windows);
         let segments = n.div_ceil(SEGMENT);
         let of = Groups { windows: &windows, ways, segments, size, columns: &columns };
         repacked.add(0, &rows, n, &of, folds, 40).unwrap();
+        let values: &[f64] = bytemuck::cast_slice(&repacked.values);
         let x = |column: u32| x.get(column as usize).copied().unwrap_or(1.0);
         let (lanes, sums) = if folds { (1, rows.lanes()) } else { (rows.lanes(), 1) };
         let units = groups / ways;
@@ -200,7 +228,7 @@ mod tests {
                 let [from, to] = [slice, slice + 1].map(|at| repacked.windows[at] as usize);
                 let lane = |j: usize| {
                     let places = (from + i * lanes % WARP + j / sums..to).skip(j % sums * WARP);
-                    let term = |sum: f64, p: usize| repacked.values[p].mul_add(x(repacked.columns[p]), sum);
+                    let term = |sum: f64, p: usize| values[p].mul_add(x(repacked.columns[p]), sum);
                     (1.0, places.step_by(sums * WARP).fold(0.0, term))
                 };
                 y[row] = row_sum(rows.lanes(), (0..rows.lanes()).map(lane));
@@ -223,7 +251,7 @@ mod tests {
                 let want: Vec<u64> = (0..x.len()).map(|i| a.row(i, &x).to_bits()).collect();
                 let ways = [(1, 1, 2048, false), (2, 1, 1024, true), (3, 1, 512, true), (4, 2, 256, false)];
                 for (groups, ways, size, folds) in ways {
-                    let got = found(&*a, &x, groups, ways, size, folds);
+                    let got = found(&f64::each(a.clone()), &x, groups, ways, size, folds);
                     let got: Vec<u64> = got.into_iter().map(f64::to_bits).collect();
                     assert!(got == want, "{spec} in {format}, {groups} groups, folds: {folds}");
                 }

@@ -1,7 +1,8 @@
 //! The rows of a matrix as generated kernels read them: lane by lane, entry by entry, for any format.
 use crate::source::SEGMENT;
-use lacuna_engine::{Argument, Format, Scalar, is_long};
-use lacuna_formats::{DIA_ROWS, Grids, HybLayout, PACKET, SLICE, parallel, position};
+use lacuna_engine::{AnyFormat, Argument, Each, Error, Family, Format, Result, Scalar, is_long, with_each};
+use lacuna_formats::{DIA_ROWS, Grids, HybLayout, PACKET, SLICE, is_own_type, parallel, position};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
@@ -12,29 +13,35 @@ pub(crate) const GRAIN: usize = 16 * SEGMENT;
 const MOST_RUN: usize = 4;
 
 /// A matrix in one of the formats that generated kernels support.
-pub enum Rows<'a, T: Scalar> {
-    /// Compressed rows: row offsets, columns, values, lanes of a row.
-    Csr(&'a [u32], &'a [u32], &'a [T], usize),
-    /// Diagonals: number of columns, table, values with padding.
-    Dia(usize, &'a [i32], &'a [T]),
-    /// Slices: slice offsets, the lane of each row, columns, values.
-    Sell(&'a [u32], Vec<u32>, &'a [u32], &'a [T]),
-    /// Blocks: rows of a block, offsets of block rows, block columns, blocks, lanes of a row.
-    Bcsr(usize, &'a [u32], &'a [u32], &'a [T], usize),
-    /// Slices and coordinates: the layout, rows of coordinates, columns, values.
-    Hyb(HybLayout<'a>, &'a [u32], &'a [u32], &'a [T]),
+pub struct Rows<'a> {
+    pattern: Pattern<'a>,
+    lanes: usize,
+    values: Each<StoredValues<'a>>,
+}
+
+/// Where the entries of each row are.
+enum Pattern<'a> {
+    /// Compressed rows: row offsets, columns.
+    Csr(&'a [u32], &'a [u32]),
+    /// Diagonals: number of columns, table; values have padding.
+    Dia(usize, &'a [i32]),
+    /// Slices: slice offsets, the lane of each row, columns.
+    Sell(&'a [u32], Vec<u32>, &'a [u32]),
+    /// Blocks: rows of a block, offsets of block rows, block columns.
+    Bcsr(usize, &'a [u32], &'a [u32]),
+    /// Slices and coordinates: the layout, rows of coordinates, columns.
+    Hyb(HybLayout<'a>, &'a [u32], &'a [u32]),
     /// Coefficients on a grid: its size, the coefficients of a position, and the steps to each neighbour, in groups
-    /// of four words; coefficients.
-    Stencil(&'a [i32], &'a [T]),
+    /// of four words.
+    Stencil(&'a [i32]),
     /// Linear interpolation between grids.
     Interpolation(Grids),
-    /// Dense rows: number of columns, values row by row, lanes of a row.
-    Dense(usize, &'a [T], usize),
-    /// Compressed rows with packed columns: row offsets and first columns, distances from the first column,
-    /// values, lanes of a row.
-    Packed(&'a [u32], &'a [u16], Entries<'a, T>, usize),
-    /// Packets: slice offsets, offsets of the far entries of each row, columns of both, values of both.
-    Pkt(&'a [u32], &'a [u32], &'a [u16], &'a [u32], &'a [T]),
+    /// Dense rows: number of columns; values row by row.
+    Dense(usize),
+    /// Compressed rows with packed columns: row offsets and first columns, distances from the first column.
+    Packed(&'a [u32], &'a [u16]),
+    /// Packets: slice offsets, offsets of the far entries of each row, columns of both.
+    Pkt(&'a [u32], &'a [u32], &'a [u16], &'a [u32]),
 }
 
 /// Stored values.
@@ -45,77 +52,122 @@ pub enum Entries<'a, T: Scalar> {
     Narrow(&'a [T::Narrow]),
 }
 
+/// The [`Family`] of [`Entries`].
+pub struct StoredValues<'a>(PhantomData<&'a ()>);
+
+impl<'a> Family for StoredValues<'a> {
+    type Of<T: Scalar> = Entries<'a, T>;
+}
+
+/// Where the value of an entry comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    /// From this place among the stored values.
+    Stored(usize),
+    /// It is this number.
+    Given(f64),
+}
+
+impl<T: Scalar> Entries<'_, T> {
+    /// The value from a source.
+    #[inline(always)]
+    pub fn at(&self, source: Source) -> T {
+        match (source, self) {
+            (Source::Stored(at), Entries::Full(values)) => values[at],
+            (Source::Stored(at), Entries::Narrow(values)) => T::widened(values[at]),
+            (Source::Given(value), _) => T::from_real(value),
+        }
+    }
+}
+
+/// Fails unless a matrix is of a type whose arrays kernels may read unchecked: one of this library's, which are
+/// checked when they are made and never change. Any other may say that it is in a format and not be.
+///
+/// # Errors
+/// [`Error::Unsupported`].
+pub fn check_type(a: &AnyFormat) -> Result<()> {
+    if with_each!(a, a => is_own_type(&**a)) {
+        return Ok(());
+    }
+    Err(Error::Unsupported {
+        operation: format!("a matrix in a format of your own, `{}`", a.kernel()),
+        message: "a GPU takes the formats of this library alone, whose arrays it reads unchecked; use CSR"
+            .into(),
+    })
+}
+
 /// The entries of a row.
 fn entries_of(row_ptr: &[u32], row: usize) -> Range<usize> {
     row_ptr[row] as usize..row_ptr[row + 1] as usize
 }
 
-impl<'a, T: Scalar> Rows<'a, T> {
+impl<'a> Rows<'a> {
     /// The rows of a matrix; `None` if its format is not supported.
-    pub fn of(a: &'a dyn Format<T>) -> Option<Rows<'a, T>> {
+    pub fn of(a: &'a AnyFormat) -> Option<Self> {
+        with_each!(a, a => Rows::of_typed(&**a))
+    }
+    fn of_typed<T: Scalar>(a: &'a dyn Format<T>) -> Option<Self> {
         use Argument::{Indices, Narrow, Offsets, Short, Size, Values};
-        let lanes = a.lanes();
-        Some(match (a.kernel(), &a.arguments()[..]) {
-            ("csr", [Indices(row_ptr), Indices(columns), Values(values)]) => {
-                Rows::Csr(row_ptr, columns, values, lanes)
-            }
-            ("dia", [Size(_), Size(cols), Offsets(table), Values(values)]) => {
-                Rows::Dia(*cols as usize, table, values)
-            }
-            (
-                "sell" | "ell",
-                [Size(_), Indices(slice_ptr), Indices(row_of), Indices(columns), Values(values)],
-            ) => {
+        let mut arguments = a.arguments();
+        let values = match arguments.last() {
+            Some(Values(values)) => Entries::Full(values),
+            Some(Narrow(values)) => Entries::Narrow(values),
+            _ => Entries::Full(&[]),
+        };
+        arguments.retain(|argument| !matches!(argument, Values(_) | Narrow(_)));
+        let pattern = match (a.kernel(), &arguments[..]) {
+            ("csr", [Indices(row_ptr), Indices(columns)]) => Pattern::Csr(row_ptr, columns),
+            ("dia", [Size(_), Size(cols), Offsets(table)]) => Pattern::Dia(*cols as usize, table),
+            ("sell" | "ell", [Size(_), Indices(slice_ptr), Indices(row_of), Indices(columns)]) => {
                 let mut lane_of = vec![0; row_of.len()];
                 for (lane, row) in row_of.iter().enumerate().filter(|(_, row)| **row != NONE) {
                     lane_of[*row as usize] = lane as u32;
                 }
-                Rows::Sell(slice_ptr, lane_of, columns, values)
+                Pattern::Sell(slice_ptr, lane_of, columns)
             }
-            ("bcsr", [Size(block), Indices(row_ptr), Indices(columns), Values(values)]) => {
-                Rows::Bcsr(*block as usize, row_ptr, columns, values, lanes)
+            ("bcsr", [Size(block), Indices(row_ptr), Indices(columns)]) => {
+                Pattern::Bcsr(*block as usize, row_ptr, columns)
             }
-            ("hyb" | "coo", [Indices(words), Indices(row_of), Indices(columns), Values(values)]) => {
-                Rows::Hyb(HybLayout::read(words, a.shape().0)?, row_of, columns, values)
+            ("hyb" | "coo", [Indices(words), Indices(row_of), Indices(columns)]) => {
+                Pattern::Hyb(HybLayout::read(words, a.shape().0)?, row_of, columns)
             }
-            ("dense", [Size(cols), Values(values)]) => Rows::Dense(*cols as usize, values, lanes),
-            ("stencil", [Offsets(words), Values(coefficients)]) => Rows::Stencil(words, coefficients),
-            ("interpolation", [Offsets(words)]) => Rows::Interpolation(Grids::read(words)?),
-            ("packed", [Size(_), Indices(words), Short(distances), Values(values)]) => {
-                Rows::Packed(words, distances, Entries::Full(values), lanes)
-            }
-            ("packed", [Size(_), Indices(words), Short(distances), Narrow(values)]) => {
-                Rows::Packed(words, distances, Entries::Narrow(values), lanes)
-            }
-            ("pkt", [Size(_), Indices(words), Short(resident), Indices(streaming), Values(values)]) => {
+            ("dense", [Size(cols)]) => Pattern::Dense(*cols as usize),
+            ("stencil", [Offsets(words)]) => Pattern::Stencil(words),
+            ("interpolation", [Offsets(words)]) => Pattern::Interpolation(Grids::read(words)?),
+            ("packed", [Size(_), Indices(words), Short(distances)]) => Pattern::Packed(words, distances),
+            ("pkt", [Size(_), Indices(words), Short(resident), Indices(streaming)]) => {
                 let (slice_ptr, far_ptr) = words.split_at_checked(a.shape().0.div_ceil(SLICE) + 1)?;
-                Rows::Pkt(slice_ptr, far_ptr, resident, streaming, values)
+                Pattern::Pkt(slice_ptr, far_ptr, resident, streaming)
             }
             _ => return None,
-        })
+        };
+        let lanes = match pattern {
+            Pattern::Csr(..) | Pattern::Bcsr(..) | Pattern::Packed(..) | Pattern::Dense(_) => a.lanes(),
+            _ => 1,
+        };
+        Some(Rows { pattern, lanes, values: T::each(values) })
     }
 
+    /// The stored values.
+    pub fn values(&self) -> &Each<StoredValues<'a>> {
+        &self.values
+    }
     /// Whether its values are stored in a narrower type than that of the product.
     pub fn is_narrow(&self) -> bool {
-        T::HAS_NARROW && matches!(self, Rows::Packed(.., Entries::Narrow(_), _))
+        let kind = self.values.kind();
+        kind != kind.narrow() && with_each!(&self.values, values => matches!(values, Entries::Narrow(_)))
     }
-
     /// Lanes of a row.
     pub fn lanes(&self) -> usize {
-        match self {
-            Rows::Csr(.., lanes) | Rows::Bcsr(.., lanes) => *lanes,
-            Rows::Packed(.., lanes) | Rows::Dense(.., lanes) => *lanes,
-            Rows::Dia(..) | Rows::Sell(..) | Rows::Hyb(..) | Rows::Pkt(..) => 1,
-            Rows::Stencil(..) | Rows::Interpolation(_) => 1,
-        }
+        self.lanes
     }
 
     /// The long rows of compressed rows, which are summed in pieces, with their entries.
     pub fn long_rows(&self, rows: usize) -> Vec<(u32, Range<usize>)> {
-        let Rows::Csr(row_ptr, .., lanes) = self else { return Vec::new() };
+        let (Pattern::Csr(row_ptr, _), lanes) = (&self.pattern, self.lanes) else { return Vec::new() };
         let of_rows = |rows: Range<usize>| {
             let entries = rows.map(|row| (row as u32, entries_of(row_ptr, row)));
-            entries.filter(|(_, entries)| is_long(*lanes, entries.len())).collect::<Vec<_>>()
+            entries.filter(|(_, entries)| is_long(lanes, entries.len())).collect::<Vec<_>>()
         };
         parallel::map(parallel::ranges(rows, GRAIN), of_rows).concat()
     }
@@ -123,21 +175,23 @@ impl<'a, T: Scalar> Rows<'a, T> {
     /// Entries with consecutive columns that always occur together: a row of a block, or an equal part of it
     /// if it has more than four.
     pub fn run(&self) -> usize {
-        match self {
-            Rows::Bcsr(block, ..) => (1..=MOST_RUN).rev().find(|run| block.is_multiple_of(*run)).unwrap_or(1),
+        match &self.pattern {
+            Pattern::Bcsr(block, ..) => {
+                (1..=MOST_RUN).rev().find(|run| block.is_multiple_of(*run)).unwrap_or(1)
+            }
             _ => 1,
         }
     }
 
     /// The long rows, which are summed in pieces and added separately; only coordinates have them.
     pub fn pieces(&self) -> Option<&HybLayout<'a>> {
-        match self {
-            Rows::Hyb(layout, ..) if layout.pieces() > 0 => Some(layout),
+        match &self.pattern {
+            Pattern::Hyb(layout, ..) if layout.pieces() > 0 => Some(layout),
             _ => None,
         }
     }
 
-    /// The coordinates of a row of [`Rows::Hyb`] that belong to no piece.
+    /// The coordinates of a row of a [`Pattern::Hyb`] that belong to no piece.
     fn coordinates(layout: &HybLayout<'_>, row_of: &[u32], row: usize) -> Range<usize> {
         let (first, segment) = (layout.in_slices(), row / SEGMENT);
         let [from, to] = [segment, segment + 1].map(|s| layout.segment_ptr()[s] as usize - first);
@@ -146,103 +200,101 @@ impl<'a, T: Scalar> Rows<'a, T> {
         first + from + begin..first + from + end
     }
 
-    /// Columns and values of a lane's entries of a row, in order, without the coordinates that lie in pieces.
-    pub fn each(&self, row: usize, lane: usize, mut take: impl FnMut(u32, T)) {
-        match self {
-            Rows::Csr(row_ptr, columns, values, lanes) => {
-                let entries = entries_of(row_ptr, row).skip(lane).step_by(*lanes);
-                entries.for_each(|at| take(columns[at], values[at]));
+    /// Columns and sources of the values of a lane's entries of a row, in order, without the coordinates that lie in pieces.
+    pub fn each(&self, row: usize, lane: usize, mut take: impl FnMut(u32, Source)) {
+        let lanes = self.lanes;
+        let mut stored = |column: u32, at: usize| take(column, Source::Stored(at));
+        match &self.pattern {
+            Pattern::Csr(row_ptr, columns) => {
+                let entries = entries_of(row_ptr, row).skip(lane).step_by(lanes);
+                entries.for_each(|at| stored(columns[at], at));
             }
-            Rows::Dia(cols, table, values) => {
+            Pattern::Dia(cols, table) => {
                 let (offsets, starts) = table.split_at(table.len() / 2);
                 let first = (row / DIA_ROWS * starts[offsets.len()] as usize + row % DIA_ROWS) as i64;
                 for (offset, start) in offsets.iter().zip(starts) {
                     let column = row as i64 + i64::from(*offset);
                     if (0..*cols as i64).contains(&column) {
-                        take(column as u32, values[(first + i64::from(*start)) as usize]);
+                        stored(column as u32, (first + i64::from(*start)) as usize);
                     }
                 }
             }
-            Rows::Sell(slice_ptr, lane_of, columns, values) => {
+            Pattern::Sell(slice_ptr, lane_of, columns) => {
                 let lane = lane_of.get(row).map_or(row, |lane| *lane as usize);
                 let places = slice_ptr[lane / SLICE] as usize..slice_ptr[lane / SLICE + 1] as usize;
-                places.map(|p| p * SLICE + lane % SLICE).for_each(|at| take(columns[at], values[at]));
+                places.map(|p| p * SLICE + lane % SLICE).for_each(|at| stored(columns[at], at));
             }
-            Rows::Bcsr(block, row_ptr, columns, values, lanes) => {
+            Pattern::Bcsr(block, row_ptr, columns) => {
                 let (of, r) = (row / block, row % block);
-                for k in entries_of(row_ptr, of).skip(lane).step_by(*lanes) {
+                for k in entries_of(row_ptr, of).skip(lane).step_by(lanes) {
                     for c in 0..*block {
-                        take(columns[k] * *block as u32 + c as u32, values[(k * block + c) * block + r]);
+                        stored(columns[k] * *block as u32 + c as u32, (k * block + c) * block + r);
                     }
                 }
             }
-            Rows::Hyb(layout, row_of, columns, values) => {
+            Pattern::Hyb(layout, row_of, columns) => {
                 let slice = &layout.slice_ptr()[row / SLICE..][..2];
                 let in_slice = (slice[0] as usize..slice[1] as usize).map(|p| p * SLICE + row % SLICE);
                 let places = in_slice.chain(Self::coordinates(layout, row_of, row));
-                places.for_each(|at| take(columns[at], values[at]));
+                places.for_each(|at| stored(columns[at], at));
             }
-            Rows::Dense(cols, values, lanes) => {
-                (lane..*cols).step_by(*lanes).for_each(|j| take(j as u32, values[row * cols + j]));
+            Pattern::Dense(cols) => {
+                (lane..*cols).step_by(lanes).for_each(|j| stored(j as u32, row * cols + j));
             }
-            Rows::Packed(words, distances, values, lanes) => {
+            Pattern::Packed(words, distances) => {
                 let first = words[words.len() / 2 + 1 + row];
-                for at in entries_of(words, row).skip(lane).step_by(*lanes) {
-                    let value = match values {
-                        Entries::Full(values) => values[at],
-                        Entries::Narrow(values) => T::from_parts(values[at].re(), values[at].im()),
-                    };
-                    take(first + u32::from(distances[at]), value);
-                }
+                let entries = entries_of(words, row).skip(lane).step_by(lanes);
+                entries.for_each(|at| stored(first + u32::from(distances[at]), at));
             }
-            Rows::Pkt(slice_ptr, far_ptr, resident, streaming, values) => {
+            Pattern::Pkt(slice_ptr, far_ptr, resident, streaming) => {
                 let first = (row / PACKET * PACKET) as u32;
                 let slice = &slice_ptr[row / SLICE..][..2];
                 let places = (slice[0] as usize..slice[1] as usize).map(|p| p * SLICE + row % SLICE);
-                places.for_each(|at| take(first + u32::from(resident[at]), values[at]));
-                entries_of(far_ptr, row).for_each(|k| take(streaming[k], values[resident.len() + k]));
+                places.for_each(|at| stored(first + u32::from(resident[at]), at));
+                entries_of(far_ptr, row).for_each(|k| stored(streaming[k], resident.len() + k));
             }
-            Rows::Stencil(words, coefficients) => {
+            Pattern::Stencil(words) => {
                 let size = &words[..3];
                 let [nx, ny, nz] = [size[0], size[1], size[2]].map(|side| side as usize);
                 let at = [row % nx, row / nx % ny, row / nx / ny];
                 let of_position = words[4] as usize * position(at, [nx, ny, nz]);
-                for (to, value) in words[8..].chunks(4).zip(&coefficients[of_position..]) {
+                for (to, value) in words[8..].chunks(4).zip(of_position..) {
                     let mut axes = at.iter().zip(size).zip(to);
                     if axes.all(|((at, side), step)| at.wrapping_add_signed(*step as isize) < *side as usize)
                     {
-                        take(row.wrapping_add_signed(to[3] as isize) as u32, *value);
+                        stored(row.wrapping_add_signed(to[3] as isize) as u32, value);
                     }
                 }
             }
-            Rows::Interpolation(grids) => {
-                grids.each(row, |column, weight| take(column as u32, T::from_real(weight)));
+            Pattern::Interpolation(grids) => {
+                grids.each(row, |column, weight| take(column as u32, Source::Given(weight)));
             }
         }
     }
 
     /// Entries of the longest lane of a row, or an upper bound.
     pub fn longest(&self, row: usize) -> usize {
-        match self {
-            Rows::Csr(row_ptr, .., lanes) | Rows::Packed(row_ptr, .., lanes) => {
-                entries_of(row_ptr, row).len().div_ceil(*lanes)
+        let lanes = self.lanes;
+        match &self.pattern {
+            Pattern::Csr(row_ptr, _) | Pattern::Packed(row_ptr, _) => {
+                entries_of(row_ptr, row).len().div_ceil(lanes)
             }
-            Rows::Dia(_, table, _) => table.len() / 2,
-            Rows::Dense(cols, _, lanes) => cols.div_ceil(*lanes),
-            Rows::Stencil(words, _) => words[3] as usize,
-            Rows::Interpolation(grids) => grids.length(row),
-            Rows::Sell(slice_ptr, lane_of, ..) => {
+            Pattern::Dia(_, table) => table.len() / 2,
+            Pattern::Dense(cols) => cols.div_ceil(lanes),
+            Pattern::Stencil(words) => words[3] as usize,
+            Pattern::Interpolation(grids) => grids.length(row),
+            Pattern::Sell(slice_ptr, lane_of, ..) => {
                 let slice = lane_of.get(row).map_or(row, |lane| *lane as usize) / SLICE;
                 (slice_ptr[slice + 1] - slice_ptr[slice]) as usize
             }
-            Rows::Bcsr(block, row_ptr, .., lanes) => {
-                entries_of(row_ptr, row / block).len().div_ceil(*lanes) * block
+            Pattern::Bcsr(block, row_ptr, _) => {
+                entries_of(row_ptr, row / block).len().div_ceil(lanes) * block
             }
-            Rows::Pkt(slice_ptr, far_ptr, ..) => {
+            Pattern::Pkt(slice_ptr, far_ptr, ..) => {
                 let slice = &slice_ptr[row / SLICE..][..2];
                 (slice[1] - slice[0]) as usize + entries_of(far_ptr, row).len()
             }
-            Rows::Hyb(layout, row_of, ..) => {
+            Pattern::Hyb(layout, row_of, ..) => {
                 let slice = &layout.slice_ptr()[row / SLICE..][..2];
                 (slice[1] - slice[0]) as usize + Self::coordinates(layout, row_of, row).len()
             }
@@ -251,9 +303,9 @@ impl<'a, T: Scalar> Rows<'a, T> {
 
     /// Places of a row whose lanes are taken in turn: entry `i` of lane `j` is at `i * lanes + j`.
     pub fn folded(&self, row: usize) -> usize {
-        match self {
-            Rows::Csr(row_ptr, ..) | Rows::Packed(row_ptr, ..) => entries_of(row_ptr, row).len(),
-            Rows::Dense(cols, ..) => *cols,
+        match &self.pattern {
+            Pattern::Csr(row_ptr, _) | Pattern::Packed(row_ptr, _) => entries_of(row_ptr, row).len(),
+            Pattern::Dense(cols) => *cols,
             _ => self.longest(row) * self.lanes(),
         }
     }

@@ -7,10 +7,10 @@
 //! of entries before it.
 //! Long rows are stored as: their number; the first one of each work-group; their rows; the first piece of
 //! each; the starts of pieces; the ends of pieces.
-use crate::repacked::{NONE, Repacked, ends_of};
-use crate::rows::Rows;
+use crate::repacked::{NONE, Repacked, ends_of, words_of};
+use crate::rows::{Entries, Rows, Source};
 use crate::source::SEGMENT;
-use lacuna_engine::{Scalar, pages, piece_of};
+use lacuna_engine::{NumberType, Scalar, pages, piece_of, with_each};
 use lacuna_formats::parallel;
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -69,8 +69,8 @@ struct Order {
 
 impl Order {
     /// The cheapest order within the limits of padding; `None` if there is none.
-    fn of<T: Scalar>(
-        a: &Rows<'_, T>,
+    fn of(
+        a: &Rows<'_>,
         n: usize,
         groups: &[Range<usize>],
         long: &Long,
@@ -134,14 +134,14 @@ impl Order {
         self.ptr.last().map_or(0, |end| end * self.width)
     }
 
-    /// Fills the places of all slices; `stored` converts a value to its stored type.
-    fn fill<T: Scalar, V: Send>(
+    /// Fills the places of all slices with columns and with values as `stored` makes them of their sources.
+    fn fill<V: Send>(
         &self,
-        a: &Rows<'_, T>,
+        a: &Rows<'_>,
         n: usize,
         mut columns: &mut [u32],
         mut values: &mut [V],
-        stored: impl Fn(T) -> V + Sync,
+        stored: impl Fn(Source) -> V + Sync,
     ) {
         let (lanes, run, width) = (a.lanes(), a.run(), self.width);
         let mut tasks = Vec::with_capacity(self.ptr.len());
@@ -162,11 +162,11 @@ impl Order {
                         continue;
                     }
                     let mut k = 0;
-                    a.each(row, at % lanes, |column, value| {
+                    a.each(row, at % lanes, |column, source| {
                         if k % run == 0 {
                             columns[k / run * width + at] = column;
                         }
-                        values[k * width + at] = stored(value);
+                        values[k * width + at] = stored(source);
                         k += 1;
                     });
                 }
@@ -188,7 +188,7 @@ struct Long {
 }
 
 impl Long {
-    fn of<T: Scalar>(a: &Rows<'_, T>, n: usize, groups: &[Range<usize>]) -> Long {
+    fn of(a: &Rows<'_>, n: usize, groups: &[Range<usize>]) -> Long {
         let rows = a.long_rows(n);
         let before = |first: usize| rows.partition_point(|(row, _)| (*row as usize) < first);
         let firsts = groups.iter().map(|g| before(g.start)).chain([rows.len()]).collect();
@@ -215,8 +215,8 @@ impl Long {
 }
 
 /// A matrix whose places are known and not filled yet.
-struct Task<'a, T: Scalar> {
-    rows: Rows<'a, T>,
+struct Task<'a> {
+    rows: Rows<'a>,
     n: usize,
     order: Order,
     /// Places of its columns, and numbers of the full type that its values take.
@@ -226,18 +226,20 @@ struct Task<'a, T: Scalar> {
 
 /// The matrices of a program on their way into slices: first where everything goes, then one allocation and the
 /// entries.
-pub struct Slicer<'a, T: Scalar> {
+pub struct Slicer<'a> {
+    kind: NumberType,
     windows: Vec<u32>,
-    tasks: Vec<Task<'a, T>>,
+    tasks: Vec<Task<'a>>,
     /// Places of all columns and values so far.
     columns: usize,
     values: usize,
 }
 
-impl<'a, T: Scalar> Slicer<'a, T> {
-    /// For so many matrices.
-    pub fn new(matrices: usize) -> Self {
-        Slicer { windows: vec![0; (matrices * HEAD).max(1)], tasks: Vec::new(), columns: 0, values: 0 }
+impl<'a> Slicer<'a> {
+    /// For so many matrices of a number type.
+    pub fn new(kind: NumberType, matrices: usize) -> Self {
+        let windows = vec![0; (matrices * HEAD).max(1)];
+        Slicer { kind, windows, tasks: Vec::new(), columns: 0, values: 0 }
     }
 
     /// Adds a matrix of `n` rows in slices of 32 lanes, each of whole rows, if places take at most `padding`
@@ -247,19 +249,21 @@ impl<'a, T: Scalar> Slicer<'a, T> {
     pub fn add(
         &mut self,
         m: usize,
-        a: Rows<'a, T>,
+        a: Rows<'a>,
         n: usize,
         groups: &[Range<usize>],
         warps: usize,
         padding: [usize; 2],
     ) -> Option<Slices> {
+        if !fit([n.next_multiple_of(2 * WARP)]) {
+            return None;
+        }
         let run = a.run();
         let long = Long::of(&a, n, groups);
         let order = Order::of(&a, n, groups, &long, padding)?;
         let (columns, narrow) = (order.places(), a.is_narrow());
-        let size = if narrow { size_of::<T::Narrow>() } else { size_of::<T>() };
-        let values = (columns * run * size).div_ceil(size_of::<T>());
-        if self.values + values > NONE as usize {
+        let values = (columns * run * self.kind.element(narrow)).div_ceil(self.kind.size());
+        if !fit([self.columns + columns, self.values + values]) {
             return None;
         }
         let ptr = self.windows.len();
@@ -274,6 +278,10 @@ impl<'a, T: Scalar> Slicer<'a, T> {
                 let [first, end] = [group.start, group.end].map(|row| row.div_ceil(order.rows));
                 self.windows.extend(shared_out(&order.ptr, first..end, warps));
             }
+        }
+        if !fit([self.windows.len()]) {
+            self.windows.truncate(ptr);
+            return None;
         }
         let head = [ptr, self.columns, self.values, row_of, list, shares].map(|at| at as u32);
         self.windows[m * HEAD..][..HEAD].copy_from_slice(&head);
@@ -294,24 +302,38 @@ impl<'a, T: Scalar> Slicer<'a, T> {
     }
 
     /// The matrices in slices; `None` without the memory for them.
-    pub fn finish(self) -> Option<Repacked<T>> {
-        let operation = "laying out matrices";
+    pub fn finish(self) -> Option<Repacked> {
+        let (operation, size) = ("laying out matrices", self.kind.size());
         let mut columns = pages::zeroed(operation, self.columns.max(1)).ok()?;
-        let mut values = pages::zeroed(operation, self.values.max(1)).ok()?;
-        let (mut own_columns, mut own_values) = (&mut columns[..], &mut values[..]);
-        for Task { rows, n, order, columns, values } in self.tasks {
+        let mut values = pages::zeroed(operation, words_of(self.kind, self.values.max(1))).ok()?;
+        let mut own_columns = &mut columns[..];
+        let mut own_values: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
+        for task in self.tasks {
             let (to_columns, to_values);
-            (to_columns, own_columns) = own_columns.split_at_mut(columns);
-            (to_values, own_values) = own_values.split_at_mut(values);
-            match rows.is_narrow() {
-                true => {
-                    order.fill(&rows, n, to_columns, bytemuck::cast_slice_mut(to_values), |v| v.narrowed())
-                }
-                false => order.fill(&rows, n, to_columns, to_values, |v| v),
-            }
+            (to_columns, own_columns) = own_columns.split_at_mut(task.columns);
+            (to_values, own_values) = own_values.split_at_mut(task.values * size);
+            with_each!(task.rows.values(), entries => task.fill(entries, to_columns, to_values));
         }
-        Some(Repacked { windows: self.windows, columns, values })
+        Some(Repacked { kind: self.kind, windows: self.windows, columns, values })
     }
+}
+
+impl Task<'_> {
+    fn fill<T: Scalar>(&self, entries: &Entries<'_, T>, columns: &mut [u32], values: &mut [u8]) {
+        let Task { rows, n, order, .. } = self;
+        if rows.is_narrow() {
+            order.fill(rows, *n, columns, bytemuck::cast_slice_mut(values), |from| {
+                entries.at(from).narrowed()
+            });
+        } else {
+            order.fill(rows, *n, columns, bytemuck::cast_slice_mut(values), |from| entries.at(from));
+        }
+    }
+}
+
+/// Whether 32-bit words count places.
+fn fit<const N: usize>(places: [usize; N]) -> bool {
+    places.into_iter().all(|places| places <= NONE as usize)
 }
 
 /// Divides consecutive slices among warps, with about equal numbers of batches: the first slice of each warp,

@@ -1,15 +1,7 @@
 //! The sources of generated kernels, and the definitions they begin with.
 use crate::write::Shape;
-use lacuna_engine::{Kind, encode};
+use lacuna_engine::{NumberType, encode};
 use lacuna_kernels_opencl::{GENERATED, STREAMING};
-
-/// The number types: real type, its bits, whether complex.
-const TYPES: [(Kind, &str, u32, u32); 4] = [
-    (Kind::F32, "float", 32, 0),
-    (Kind::F64, "double", 64, 0),
-    (Kind::C32, "float", 32, 1),
-    (Kind::C64, "double", 64, 1),
-];
 
 /// Words of a matrix in the table of names: format, lanes, arguments.
 pub const MATRIX_WORDS: usize = 8;
@@ -20,21 +12,30 @@ pub const AT_CELLS: usize = 256;
 /// Elements of a segment.
 pub const SEGMENT: usize = 256;
 
+/// Neighbours that one lane of a warp takes of a chunk of up to 256 sums, a power of two.
+pub(crate) fn pieces(sums: usize) -> usize {
+    sums.min(SEGMENT).div_ceil(32).next_power_of_two()
+}
+/// Lanes that have any of them, rounded up to a power of two.
+fn spread(sums: usize) -> usize {
+    sums.min(SEGMENT).div_ceil(pieces(sums)).next_power_of_two()
+}
+
 /// Sums made at a time; local memory is sized for it.
-pub fn batch(kind: Kind) -> usize {
-    if kind == Kind::C64 { 2 } else { 4 }
+pub fn batch(kind: NumberType) -> usize {
+    if kind == NumberType::C64 { 2 } else { 4 }
 }
 
 /// The definitions that kernels of a number type begin with. `cpu`: a work-item takes a whole segment;
 /// `nvidia`: NVIDIA's compiler; `prelude`: another compiler, for which the words of OpenCL C are defined;
 /// `narrow`: some vectors are stored in the narrower type.
-pub fn header(kind: Kind, cpu: bool, nvidia: bool, prelude: bool, narrow: bool) -> String {
-    let (_, real, bits, complex) = TYPES[kind as usize];
+pub fn header(kind: NumberType, cpu: bool, nvidia: bool, prelude: bool, narrow: bool) -> String {
+    let (real, bits) = if kind == kind.narrow() { ("float", 32) } else { ("double", 64) };
     let mut text = encode::c_header();
     for (name, value) in [
         ("REAL", real.to_owned()),
-        ("REAL_BITS", bits.to_string()),
-        ("COMPLEX", complex.to_string()),
+        ("REAL_BITS", i32::to_string(&bits)),
+        ("COMPLEX", u32::from(kind.is_complex()).to_string()),
         ("SUFFIX", kind.name().to_owned()),
         ("CPU", u32::from(cpu).to_string()),
         ("NVIDIA", u32::from(nvidia).to_string()),
@@ -59,7 +60,7 @@ pub fn joined(mut text: String, sources: &[(&str, &str)]) -> String {
 /// The text of the kernel generated for one program; `prelude` defines the words of OpenCL C for another
 /// compiler.
 pub(crate) fn text(
-    kind: Kind,
+    kind: NumberType,
     nvidia: bool,
     prelude: Option<(&str, &str)>,
     shape: &Shape,
@@ -75,7 +76,9 @@ pub(crate) fn text(
         ("WAYS", shape.ways),
         ("MINE", shape.mine),
         ("PIECES", shape.words / shape.ways),
-        ("SPREAD", shape.segments.next_power_of_two().min(32)),
+        ("SPREAD", spread(shape.segments)),
+        ("UPPER_PIECES", pieces(shape.chunks)),
+        ("UPPER_SPREAD", spread(shape.chunks)),
         ("SHARE", shape.share),
         ("KEEP", shape.keep),
         ("DEPTH", shape.depth),

@@ -1,6 +1,4 @@
 //! How the levels of a triangular solve are launched.
-use lacuna_engine::{Scalar, Triangle};
-
 /// The part of a solve that one launch computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -10,14 +8,13 @@ pub enum Stage {
     Levels(u32, u32),
 }
 
-/// The launches of a solve: a level with more than `narrow` places gets its own launch; consecutive smaller
-/// ones share one.
-pub fn solve_stages<T: Scalar>(triangle: &Triangle<'_, T>, narrow: usize) -> Vec<Stage> {
+/// The launches of a solve over these [`levels`](lacuna_engine::Triangle::levels): one with more than `narrow` places gets
+/// its own launch; consecutive smaller ones share one.
+pub fn solve_stages(levels: &[u32], narrow: u32) -> Vec<Stage> {
     let mut stages = Vec::new();
-    for level in 0..triangle.depth() as u32 {
-        let places = triangle.level(level as usize);
+    for (level, places) in (0..).zip(levels.windows(2)) {
         match stages.last_mut() {
-            _ if places.len() > narrow => stages.push(Stage::Level(places.start as u32, places.end as u32)),
+            _ if places[1] - places[0] > narrow => stages.push(Stage::Level(places[0], places[1])),
             Some(Stage::Levels(_, end)) => *end = level + 1,
             _ => stages.push(Stage::Levels(level, level + 1)),
         }
@@ -28,12 +25,10 @@ pub fn solve_stages<T: Scalar>(triangle: &Triangle<'_, T>, narrow: usize) -> Vec
 #[cfg(test)]
 mod tests {
     use super::{Stage, solve_stages};
-    use lacuna_engine::Triangle;
 
     #[test]
     fn narrow_levels_share_a_launch() {
         let levels = [0, 1, 3, 13, 14, 30, 40];
-        let triangle = Triangle::<f64> { row_ptr: &[], columns: &[], values: &[], levels: &levels };
         let want = [
             Stage::Levels(0, 2),
             Stage::Level(3, 13),
@@ -41,6 +36,6 @@ mod tests {
             Stage::Level(14, 30),
             Stage::Level(30, 40),
         ];
-        assert_eq!(solve_stages(&triangle, 4), want);
+        assert_eq!(solve_stages(&levels, 4), want);
     }
 }

@@ -1,5 +1,5 @@
 //! The rows that generated kernels are built from equal those of the format, entry by entry, to the bit.
-use lacuna_engine::{Complex64, Format, Scalar, row_sum};
+use lacuna_engine::{Complex64, Format, Formats, Scalar, row_sum};
 use lacuna_formats::{FORMATS, Interpolation, POSITIONS, Spec, Stencil, convert};
 use lacuna_gpu::Rows;
 use std::sync::Arc;
@@ -18,9 +18,11 @@ fn compared<T: Scalar>(name: &str, formats: Vec<(&str, Arc<dyn Format<T>>)>) -> 
     for (format, stored) in formats {
         let (n, cols) = stored.shape();
         let x: Vec<T> = (0..cols).map(|j| T::from_parts(1.0 / (j + 3) as f64, j as f64)).collect();
-        let Some(rows) = Rows::of(&*stored).filter(|rows| rows.pieces().is_none()) else { continue };
+        let any = T::each::<Formats>(stored.clone());
+        let Some(rows) = Rows::of(&any).filter(|rows| rows.pieces().is_none()) else { continue };
         known.push(format);
         assert_eq!(rows.lanes(), stored.lanes(), "{format}");
+        let values = rows.values().get::<T>().unwrap();
         let spans = rows.spans(n);
         let long = rows.long_rows(n);
         for i in (0..n).filter(|i| !long.iter().any(|(row, _)| *row as usize == *i)) {
@@ -28,9 +30,9 @@ fn compared<T: Scalar>(name: &str, formats: Vec<(&str, Arc<dyn Format<T>>)>) -> 
             let lanes: Vec<Vec<(T, T)>> = (0..rows.lanes())
                 .map(|lane| {
                     let mut entries = Vec::new();
-                    rows.each(i, lane, |column, v| {
+                    rows.each(i, lane, |column, source| {
                         assert!((spans[i / 256].0..spans[i / 256].1).contains(&column), "{format} row {i}");
-                        entries.push((v, x[column as usize]));
+                        entries.push((values.at(source), x[column as usize]));
                     });
                     assert!(entries.len() <= rows.longest(i), "{format} row {i}");
                     entries

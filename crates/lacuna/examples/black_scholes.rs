@@ -42,13 +42,12 @@ pub(crate) fn draw() -> Result<Picture> {
     let mut surface = Array2::zeros((N, DAYS + 1));
 
     let start = Instant::now();
-    let mut dev = default_backend()?;
-    let mut system = LinearSystem::new(t.to_csr()?).prepare(&mut dev)?;
+    let mut system = LinearSystem::new(t.to_csr()?).prepare()?;
     let (mut iterations, mut time) = (0, Duration::ZERO);
     for day in (0..=DAYS).rev() {
         surface.column_mut(day).assign(&value.slice(s![..;-1]));
         let b = value.clone();
-        let outcome = system.solve_into(&mut dev, &b, &mut value)?;
+        let outcome = system.solve_into(&b, &mut value)?;
         assert!(outcome.converged(), "{}", outcome.reason);
         (iterations, time) = (iterations + outcome.iterations, time + outcome.time);
     }

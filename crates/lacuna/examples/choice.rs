@@ -4,13 +4,14 @@
 //! `RAYON_NUM_THREADS=1 cargo run --release -p lacuna --example choice MATRIX...`
 use lacuna::cpu::{Cpu, CpuOptions};
 use lacuna::formats::{candidates, choose_format, convert, open};
-use lacuna::{Backend, Csr, Format, Pass, Result, Structure};
+use lacuna::{Csr, Device, Format, Result, Structure, TimedProduct};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Rounds, whose median is used, and products timed together.
+/// Rounds, whose median is used.
 const ROUNDS: usize = 5;
-const PRODUCTS: u32 = 4;
+/// How long products are timed in each.
+const SECONDS: f64 = 0.02;
 
 fn seconds<R>(work: impl FnOnce() -> R) -> (f64, R) {
     let start = Instant::now();
@@ -22,21 +23,18 @@ fn main() -> Result<()> {
     println!("{:34}product ms   structure   costs   chosen   conversion", "");
     for name in std::env::args().skip(1) {
         let a: Arc<Csr<f64>> = Arc::new(open(&name, &Default::default())?);
-        let mut dev = Cpu::with(CpuOptions { threads: Some(1), ..CpuOptions::default() })?;
-        let stored = dev.matrix::<f64>(a.clone())?;
-        let (x, y) = (Backend::vector(&mut dev, a.cols())?, Backend::vector(&mut dev, a.rows())?);
+        let dev = Device::new(Cpu::with(CpuOptions { threads: Some(1), ..CpuOptions::default() })?);
+        let formats = dev.formats(a.rows(), Format::bytes(&*a))?;
+        let mut products = TimedProduct::new(&dev, a.clone(), SECONDS)?;
         let (mut samples, mut chosen) = ([const { Vec::new() }; 4], "");
         for _ in 0..ROUNDS {
-            let products = || (0..PRODUCTS).try_for_each(|_| dev.spmv_dot(&stored, x, y, Pass::nothing()));
-            let (product, done) = seconds(products);
-            done?;
+            let product = products.time()?;
             let (analysis, structure) = seconds(|| Structure::of(&*a));
-            let (costs, _) =
-                seconds(|| candidates(&*a, &structure, dev.formats(a.rows(), Format::bytes(&*a))));
-            chosen = choose_format(&*a, &structure, dev.formats(a.rows(), Format::bytes(&*a))).0;
+            let (costs, _) = seconds(|| candidates(&*a, &structure, formats));
+            chosen = choose_format(&*a, &structure, formats).0;
             let (conversion, converted) = seconds(|| convert(&a, chosen));
             converted?;
-            let times = [product / f64::from(PRODUCTS), analysis, costs, conversion];
+            let times = [product, analysis, costs, conversion];
             samples.iter_mut().zip(times).for_each(|(samples, time)| samples.push(time));
         }
         let [product, structure, costs, conversion] = samples.map(|mut times| {

@@ -52,14 +52,13 @@ pub(crate) fn draw() -> Result<Picture> {
     let (mut u, mut plate) = (Array1::zeros(N * N), Assembly::square(N * N));
     step(&mut plate, &u);
     let mut assembled = plate.assemble()?;
-    let mut dev = default_backend()?;
-    let mut system = LinearSystem::new(assembled.matrix().clone()).preconditioner("amg").prepare(&mut dev)?;
+    let mut system = LinearSystem::new(assembled.matrix().clone()).preconditioner("amg").prepare()?;
     let (mut iterations, mut time, start) = (0, Duration::ZERO, Instant::now());
     for n in 1..=SHOWN[2] {
         step(&mut plate, &u);
         assembled.update(&plate)?;
-        system.update_values(&mut dev, assembled.matrix().values())?;
-        let outcome = system.solve_into(&mut dev, assembled.b(), &mut u)?;
+        system.update_values(assembled.matrix().values())?;
+        let outcome = system.solve_into(assembled.b(), &mut u)?;
         assert!(outcome.converged(), "{}", outcome.reason);
         (iterations, time) = (iterations + outcome.iterations, time + outcome.time);
         if let Some(k) = SHOWN.iter().position(|shown| *shown == n) {

@@ -54,9 +54,8 @@ pub(crate) fn draw() -> Result<Picture> {
     }
     let angles = equations.assemble()?;
     let stop = Stop { rtol: 1e-6, ..Stop::default() };
-    let mut dev = default_backend()?;
-    let mut system = LinearSystem::new(angles.matrix().clone()).stop(stop).prepare(&mut dev)?;
-    let (x, outcome) = system.solve(&mut dev, angles.b())?;
+    let mut system = LinearSystem::new(angles.matrix().clone()).stop(stop).prepare()?;
+    let (x, outcome) = system.solve(angles.b())?;
     println!("lscm: {triangles} equations, {} complex unknowns, {}", x.len(), system.method().name);
     println!("{} iterations, {:.0?}, {}", outcome.iterations, outcome.time, outcome.reason);
 

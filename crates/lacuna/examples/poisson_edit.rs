@@ -92,10 +92,9 @@ pub(crate) fn draw() -> Result<Picture> {
             }
         }
     }
-    let mut dev = default_backend()?;
     let mut x = Array2::zeros(b.raw_dim());
-    let mut system = LinearSystem::new(t.to_csr()?).prepare(&mut dev)?;
-    let outcomes = system.solve_columns(&mut dev, b.view(), x.view_mut())?;
+    let mut system = LinearSystem::new(t.to_csr()?).prepare()?;
+    let outcomes = system.solve_columns(b.view(), x.view_mut())?;
     println!("poisson_edit: {} unknowns, 3 right-hand sides, {}", piece.len(), system.method().name);
     for (name, outcome) in ["red", "green", "blue"].iter().zip(&outcomes) {
         println!("{name:5} {} iterations, {:.1?}, {}", outcome.iterations, outcome.time, outcome.reason);

@@ -80,9 +80,8 @@ pub(crate) fn draw() -> Result<Picture> {
     let mut pressure = Array1::zeros(NX * NY);
     for (name, colour) in ["jacobi", "ic0", "amg", "direct"].into_iter().zip(LINES) {
         let start = Instant::now();
-        let mut dev = default_backend()?;
         let system = LinearSystem::new(layer.matrix().clone()).method("cg").preconditioner(name);
-        let (x, outcome) = system.prepare(&mut dev)?.solve(&mut dev, layer.b())?;
+        let (x, outcome) = system.prepare()?.solve(layer.b())?;
         println!("{name:6} {:4} iterations, {:.1?}, {}", outcome.iterations, start.elapsed(), outcome.reason);
         let history = outcome.history.iter().zip(0..);
         let curve: Vec<_> = history.map(|(r, n)| place(f64::from(n), r.max(1e-9))).collect();

@@ -69,9 +69,8 @@ pub(crate) fn draw() -> Result<Picture> {
     }
     let b = Array2::from_shape_fn((n, 3), |(i, c)| mesh.points[i][c]);
     let mut x = b.clone();
-    let mut dev = default_backend()?;
-    let mut system = LinearSystem::new(t.to_csr()?).prepare(&mut dev)?;
-    let outcomes = system.solve_columns(&mut dev, b.view(), x.view_mut())?;
+    let mut system = LinearSystem::new(t.to_csr()?).prepare()?;
+    let outcomes = system.solve_columns(b.view(), x.view_mut())?;
     println!("smooth: {n} points, 3 right-hand sides, {}", system.preconditioner().name);
     for (name, outcome) in ["x", "y", "z"].iter().zip(&outcomes) {
         println!("{name} {} iterations, {:.1?}, {}", outcome.iterations, outcome.time, outcome.reason);

@@ -27,26 +27,21 @@ fn main() -> Result<()> {
     let a = lacuna::formats::open::<f64>(&matrix, &Default::default())?;
     println!("{matrix}: {} rows, {} entries", a.rows(), a.nnz());
     println!("{:<24}{:>10}{:>12}{:>12}{:>8}", "preconditioner", "set-up", "first new", "new values", "ratio");
-    let mut dev = default_backend()?;
     for name in names {
-        let prepare =
-            |dev: &mut _| LinearSystem::new(a.clone()).method("cg").preconditioner(&name).prepare(dev);
+        let prepare = || LinearSystem::new(a.clone()).method("cg").preconditioner(&name).prepare();
         let (mut setups, mut firsts, mut others, mut iterations) = (vec![], vec![], vec![], 0);
         for _ in 0..RUNS {
-            let mark = dev.mark();
             let start = Instant::now();
-            let mut system = prepare(&mut dev)?;
+            let mut system = prepare()?;
             setups.push(start.elapsed().as_secs_f64());
             for turn in 0..3 {
                 let values = changed(&a, turn)?;
                 let start = Instant::now();
-                system.update_values(&mut dev, &values)?;
+                system.update_values(&values)?;
                 let took = start.elapsed().as_secs_f64();
                 if turn == 0 { &mut firsts } else { &mut others }.push(took);
             }
-            iterations = system.solve(&mut dev, &Array1::ones(a.rows()))?.1.iterations;
-            drop(system);
-            dev.release(mark);
+            iterations = system.solve(&Array1::ones(a.rows()))?.1.iterations;
         }
         let [setup, first, other] = [setups, firsts, others].map(least);
         println!(

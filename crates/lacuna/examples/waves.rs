@@ -57,10 +57,9 @@ pub(crate) fn draw() -> Result<Picture> {
     // Iterative methods converge slowly on wave problems, and a complete factorisation is cheap in two
     // dimensions.
     let start = Instant::now();
-    let mut dev = default_backend()?;
-    let mut system = LinearSystem::new(a).method("direct").prepare(&mut dev)?;
+    let mut system = LinearSystem::new(a).method("direct").prepare()?;
     let factored = start.elapsed();
-    let (u, outcome) = system.solve(&mut dev, &b)?;
+    let (u, outcome) = system.solve(&b)?;
     println!("waves: {} complex unknowns, factored in {factored:.0?}", columns * rows);
     println!("{} iteration, {:.0?}, {}", outcome.iterations, outcome.time, outcome.reason);
 

@@ -1,11 +1,10 @@
 //! Finds the method and preconditioner that solve a system fastest, by trying the plausible ones.
-use crate::factor::{factor_of, times};
 use crate::remembered_method::Memory;
-use crate::settings::RICHARDSON;
 use crate::{AsVector, LinearSystem};
-use lacuna_engine::{Backend, Error, Reason, Result, Scalar, compiled_here};
-use lacuna_formats::{Csr, Structure};
-use lacuna_solvers::{Combined, Multigrid, Outcome, PRECONDITIONERS, Stop, Watch};
+use lacuna_engine::{Device, Error, Reason, Result, Scalar};
+use lacuna_formats::Csr;
+use lacuna_solvers::auto::{Asked, Candidate, Facts, When, plan};
+use lacuna_solvers::{Combined, Options, Outcome, Stop, Watch};
 use ndarray::{Array1, ArrayView1};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -20,9 +19,9 @@ const LEAST: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub struct Trial {
     /// The method; `auto` for the automatic choice.
-    pub method: &'static str,
+    pub method: String,
     /// The preconditioner; `auto` if it goes with the method.
-    pub preconditioner: &'static str,
+    pub preconditioner: String,
     /// Time to prepare the solve.
     pub setup: Duration,
     /// How the solve ended, [`Reason::Cancelled`] if it took too long; or the error that prevented it.
@@ -56,7 +55,7 @@ impl Trial {
     }
     /// The options of `lacuna solve` for this trial.
     pub fn options(&self) -> String {
-        match (self.method, self.preconditioner) {
+        match (&*self.method, &*self.preconditioner) {
             ("auto", _) => String::new(),
             (method, "auto") => format!("--method {method}"),
             (method, preconditioner) => format!("--method {method} --precond {preconditioner}"),
@@ -64,7 +63,7 @@ impl Trial {
     }
     /// The Rust expression for this trial.
     pub fn expression(&self) -> String {
-        match (self.method, self.preconditioner) {
+        match (&*self.method, &*self.preconditioner) {
             ("auto", _) => "LinearSystem::new(a)".into(),
             (method, "auto") => format!("LinearSystem::new(a).method({method:?})"),
             (method, preconditioner) => {
@@ -78,54 +77,30 @@ impl Trial {
 /// solve.
 pub type Trying<'a> = dyn FnMut((&str, &str), Option<Watch>) -> ControlFlow<()> + 'a;
 
-/// Pairs of methods and preconditioners that may suit a matrix: `auto` first, then by increasing set-up cost.
-pub fn plausible<T: Scalar>(a: &Csr<T>) -> Vec<(&'static str, &'static str)> {
-    compiled_here!(T, |a: &Csr<T>| -> Vec<(&'static str, &'static str)> {
-        let mut ways = vec![("auto", "auto")];
-        if a.rows() != a.cols() {
-            ways.extend([("lsmr", "none"), ("lsqr", "none"), ("cgls", "none")]);
-            return ways;
-        }
-        let s = Structure::of(a);
-        let diagonal = if s.zero_diagonal == 0 { "jacobi" } else { "none" };
-        let direct = PRECONDITIONERS.iter().any(|kind| kind.name == "direct").then_some(("direct", "auto"));
-        let factor = factor_of(a, true, false);
-        if s.hermitian && (s.diagonal_positive || factor.negative) {
-            ways.extend([("cg", diagonal), ("minres", "none")]);
-            ways.extend(["chebyshev", "ssor", "ic0", "fsai", "amg"].map(|kind| ("cg", kind)));
-            let grid = match factor.negative {
-                false => Multigrid::grid(a),
-                true => times(factor, Arc::new(a.clone())).ok().and_then(|a| Multigrid::grid(&a)),
-            };
-            ways.extend(grid.map(|_| ("cg", Multigrid::NAME)));
-            ways.extend(direct);
-            return ways;
-        }
-        if s.hermitian {
-            ways.push(("minres", "none"));
-        }
-        ways.extend([("bicgstab", diagonal), ("idr", diagonal), ("gmres", diagonal)]);
-        if s.zero_diagonal == 0 {
-            ways.extend([("bicgstab", "ilu0"), ("bicgstab", "block-ilu")]);
-            ways.extend(s.diagonally_dominant.then_some(("bicgstab", "amg")));
-        }
-        ways.push(("gmres:restart=50", "ilut"));
-        ways.extend(direct);
-        ways
-    })(a)
+/// A method and a preconditioner by name.
+type Names = (String, String);
+
+/// The automatic choice, then pairs of methods and preconditioners that may suit a matrix, by increasing set-up cost.
+fn plausible<T: Scalar>(a: &Arc<Csr<T>>, on_host: bool) -> Result<Vec<Names>> {
+    let mut facts = Facts::of(a.clone(), on_host);
+    let plan = plan(&mut facts, &Asked::nothing(&Options::default()))?;
+    let names = |candidate: &Candidate| {
+        let preconditioner = candidate.preconditioner.as_ref().map_or("auto", |chosen| &chosen.name);
+        (candidate.method.name.clone(), preconditioner.into())
+    };
+    let automatic = ("auto".into(), "auto".into());
+    Ok([automatic].into_iter().chain(plan.others(When::Trial).map(names)).collect())
 }
 
 /// Runs one iteration, so that threads, memory and kernels are ready before the first trial.
-fn warm<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, b: ArrayView1<'_, T>) -> Result<()> {
-    let mark = dev.mark();
+fn warm<T: Scalar>(dev: &Device, a: &Arc<Csr<T>>, b: ArrayView1<'_, T>) -> Result<()> {
     let stop = Stop { max_iters: 1, ..Stop::default() };
     let system = LinearSystem::new(a.clone()).preconditioner("none").stop(stop);
-    let ran = system.prepare(dev).and_then(|mut system| system.solve(dev, b).map(drop));
-    dev.release(mark);
+    let ran = system.on(dev).prepare().and_then(|mut system| system.solve(b).map(drop));
     ran.or_else(|error| if error.is_device_failure() { Err(error) } else { Ok(()) })
 }
 
-/// Tries the pairs listed by [`plausible`], each from zero, and returns all trials: first those that solved
+/// Tries the automatic choice and what else the structure of the matrix allows, each from zero, and returns all trials: first those that solved
 /// the system, by their total time. The fastest is remembered for the method `tune`, see
 /// [`LinearSystem::method`].
 ///
@@ -141,7 +116,7 @@ fn warm<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, b: ArrayView1<'_, T
 /// let b = Array1::ones(a.rows());
 /// let stop = Stop { rtol: 1e-8, ..Stop::default() };
 /// let mut watch = |_: (&str, &str), _| ControlFlow::Continue(());
-/// let trials = lacuna::advise(&mut default_backend()?, a, &b, stop, 1.0, &mut watch)?;
+/// let trials = lacuna::advise(&default_device()?, a, &b, stop, 1.0, &mut watch)?;
 /// println!("{}", trials[0].expression());
 /// assert!(trials[0].converged());
 /// # Ok::<(), lacuna::Error>(())
@@ -149,8 +124,8 @@ fn warm<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, b: ArrayView1<'_, T
 ///
 /// # Errors
 /// [`Error::Length`] for `b`, device failures. An error of a preconditioner becomes the outcome of its trial.
-pub fn advise<T: Scalar, B: Backend>(
-    dev: &mut B,
+pub fn advise<T: Scalar>(
+    dev: &Device,
     a: impl Into<Arc<Csr<T>>>,
     b: impl AsVector<T>,
     stop: Stop,
@@ -162,18 +137,19 @@ pub fn advise<T: Scalar, B: Backend>(
     let most = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
     let mut trials: Vec<Trial> = Vec::new();
     warm(dev, &a, b)?;
-    for names @ (method, preconditioner) in plausible(&*a) {
+    let on_host = dev.info().memory.is_none();
+    for (method, preconditioner) in plausible(&a, on_host)? {
+        let names = (&*method, &*preconditioner);
         if watch(names, None).is_break() {
             break;
         }
         let best = trials.iter().filter(|trial| trial.converged()).map(Trial::total).min();
         let limit = best.map_or(most, |best| most.min((LENIENCE * best).max(LEAST)));
         let start = Instant::now();
-        let mark = dev.mark();
-        let system = LinearSystem::new(a.clone()).method(method).preconditioner(preconditioner).stop(stop);
+        let system = LinearSystem::new(a.clone()).method(&method).preconditioner(&preconditioner).stop(stop);
         let (mut setup, mut ended) = (Duration::ZERO, false);
         let solve = || {
-            let mut prepared = system.prepare(dev)?;
+            let mut prepared = system.on(dev).prepare()?;
             setup = start.elapsed();
             let solving = Instant::now();
             let mut x = Array1::zeros(a.cols());
@@ -182,11 +158,9 @@ pub fn advise<T: Scalar, B: Backend>(
                 let over = ended || solving.elapsed() > limit;
                 if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
-            prepared.solve_watched(dev, b, x.view_mut(), Some(&mut limited)).cloned()
+            prepared.solve_watched(b, x.view_mut(), Some(&mut limited)).cloned()
         };
-        let outcome = solve();
-        dev.release(mark);
-        let outcome = match outcome {
+        let outcome = match solve() {
             Err(error) if error.is_device_failure() => return Err(error),
             outcome => outcome,
         };
@@ -200,7 +174,7 @@ pub fn advise<T: Scalar, B: Backend>(
     let fastest = trials.iter().find(|trial| trial.method != "auto").filter(|trial| trial.converged());
     if let Some(Trial { method, preconditioner, .. }) = fastest {
         match Combined::named(method) {
-            Some((_, own)) => Memory::of(dev, &*a).keep(RICHARDSON, &own),
+            Some((_, own)) => Memory::of(dev, &*a).keep(Combined::METHOD, &own),
             None => Memory::of(dev, &*a).keep(method, preconditioner),
         }
     }

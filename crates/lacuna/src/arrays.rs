@@ -1,6 +1,6 @@
 //! Conversions from and to `ndarray`.
 use crate::AsVector;
-use lacuna_engine::{Backend, Error, LinOp, Result, Scalar, Vector};
+use lacuna_engine::{Device, Error, LinOp, Owned, Result, Scalar, Vector};
 use lacuna_formats::{Csr, Dense};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ShapeBuilder};
 use std::borrow::Cow;
@@ -17,10 +17,10 @@ fn in_order<'a, T: Scalar>(view: &'a ArrayView1<'_, T>) -> Cow<'a, [T]> {
 ///
 /// # Errors
 /// Out of memory; device failures.
-pub fn to_device<T: Scalar, B: Backend>(dev: &mut B, elements: impl AsVector<T>) -> Result<Vector<T>> {
+pub fn to_device<T: Scalar>(dev: &Device, elements: impl AsVector<T>) -> Result<Owned<Vector<T>>> {
     let view = elements.as_vector();
     let vector = dev.vector(view.len())?;
-    dev.upload(&in_order(&view), vector)?;
+    dev.upload(&in_order(&view), *vector)?;
     Ok(vector)
 }
 
@@ -29,16 +29,16 @@ pub fn to_device<T: Scalar, B: Backend>(dev: &mut B, elements: impl AsVector<T>)
 /// ```
 /// use lacuna::prelude::*;
 ///
-/// let mut dev = default_backend()?;
+/// let dev = default_device()?;
 /// let matrix = Array2::from_shape_fn((3, 2), |(i, j)| (10 * i + j) as f64);
-/// let column = to_device(&mut dev, matrix.column(1))?;
-/// assert_eq!(to_host(&mut dev, column)?, matrix.column(1));
+/// let column = to_device(&dev, matrix.column(1))?;
+/// assert_eq!(to_host(&dev, *column)?, matrix.column(1));
 /// # Ok::<(), lacuna::Error>(())
 /// ```
 ///
 /// # Errors
 /// A stale handle; device failures.
-pub fn to_host<T: Scalar, B: Backend>(dev: &mut B, vector: Vector<T>) -> Result<Array1<T>> {
+pub fn to_host<T: Scalar>(dev: &Device, vector: Vector<T>) -> Result<Array1<T>> {
     let mut elements = vec![T::zero(); vector.len];
     dev.download(vector, &mut elements)?;
     Ok(Array1::from_vec(elements))
@@ -52,10 +52,10 @@ pub fn to_host<T: Scalar, B: Backend>(dev: &mut B, vector: Vector<T>) -> Result<
 /// use std::sync::Arc;
 ///
 /// let a = Spec::parse("gen:poisson2d:30x30")?.build::<f64>()?;
-/// let mut dev = default_backend()?;
+/// let dev = default_device()?;
 /// let stored = dev.matrix(Arc::new(a))?;
 /// let x = Array2::from_shape_fn((900, 4), |(i, j)| (i * j) as f64);
-/// let y = multiply(&mut dev, &stored, x.view())?;
+/// let y = multiply(&dev, &stored, x.view())?;
 /// assert_eq!(y.dim(), (900, 4));
 /// assert_eq!(y[(465, 1)], 4.0 * 465.0 - 464.0 - 466.0 - 435.0 - 495.0);
 /// # Ok::<(), lacuna::Error>(())
@@ -63,28 +63,21 @@ pub fn to_host<T: Scalar, B: Backend>(dev: &mut B, vector: Vector<T>) -> Result<
 ///
 /// # Errors
 /// [`Error::Length`] unless `x` has as many rows as `a` has columns; out of memory; device failures.
-pub fn multiply<T: Scalar, B: Backend>(
-    dev: &mut B,
-    a: &dyn LinOp<T>,
-    x: ArrayView2<'_, T>,
-) -> Result<Array2<T>> {
+pub fn multiply<T: Scalar>(dev: &Device, a: &dyn LinOp<T>, x: ArrayView2<'_, T>) -> Result<Array2<T>> {
     let ((rows, cols), (n, count)) = (a.shape(), x.dim());
     Error::check_length("multiply", "the rows of X", cols, n)?;
-    let mark = dev.mark();
-    let product = columns_of(dev, a, x);
-    dev.release(mark);
-    Array2::from_shape_vec((rows, count).f(), product?)
+    Array2::from_shape_vec((rows, count).f(), columns_of(dev, a, x)?)
         .map_err(|e| Error::Structure { operation: "multiply".into(), message: e.to_string() })
 }
 
 /// The columns of `A X`, one after another.
-fn columns_of<T: Scalar, B: Backend>(dev: &mut B, a: &dyn LinOp<T>, x: ArrayView2<'_, T>) -> Result<Vec<T>> {
+fn columns_of<T: Scalar>(dev: &Device, a: &dyn LinOp<T>, x: ArrayView2<'_, T>) -> Result<Vec<T>> {
     let (rows, cols) = a.shape();
-    let [from, to] = [Backend::basis(dev, cols, x.ncols())?, Backend::basis(dev, rows, x.ncols())?];
+    let [from, to] = [dev.basis(cols, x.ncols())?, dev.basis(rows, x.ncols())?];
     for (j, column) in x.columns().into_iter().enumerate() {
         dev.upload(&in_order(&column), from.column(j))?;
     }
-    dev.spmm(a, from, to)?;
+    dev.spmm(a, *from, *to)?;
     let mut product = vec![T::zero(); rows * x.ncols()];
     for j in 0..x.ncols() {
         dev.download(to.column(j), &mut product[j * rows..(j + 1) * rows])?;
@@ -136,11 +129,11 @@ pub fn from_dense<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Csr<T>> {
 /// use std::sync::Arc;
 ///
 /// let a = lacuna::dense(lacuna::ndarray::arr2(&[[4.0, -1.0], [0.5, 2.0]]).view())?;
-/// let mut dev = default_backend()?;
+/// let dev = default_device()?;
 /// let a = dev.matrix(Arc::new(a))?;
-/// let (x, y) = (to_device(&mut dev, Array1::ones(2).view())?, to_device(&mut dev, Array1::zeros(2).view())?);
-/// dev.spmv_dot(&a, x, y, Pass::nothing())?;
-/// assert_eq!(to_host(&mut dev, y)?, lacuna::ndarray::arr1(&[3.0, 2.5]));
+/// let (x, y) = (to_device(&dev, Array1::ones(2).view())?, to_device(&dev, Array1::zeros(2).view())?);
+/// dev.spmv_dot(&a, *x, *y, Pass::nothing())?;
+/// assert_eq!(to_host(&dev, *y)?, lacuna::ndarray::arr1(&[3.0, 2.5]));
 /// # Ok::<(), lacuna::Error>(())
 /// ```
 ///

@@ -5,8 +5,7 @@
 //!
 //! let a = Spec::parse("gen:poisson2d:64x64")?.build::<f64>()?;
 //! let b = Array1::ones(a.rows());
-//! let mut dev = default_backend()?;
-//! let (x, outcome) = solve(&mut dev, &a, &b)?;
+//! let (x, outcome) = solve(&a, &b)?;
 //! assert!(outcome.converged() && outcome.true_residual <= 1e-8);
 //! # assert_eq!(x.len(), 4096);
 //! # Ok::<(), lacuna::Error>(())
@@ -17,16 +16,15 @@
 //!   a new right-hand side without allocating.
 //! - [`Csr`] and [`Triplets`] hold a matrix, [`CsrRef`] borrows one; [`Assembly`] and [`Elements`] build one;
 //!   [`from_dense`] converts an `ndarray`, [`dense`] keeps its zeros; [`formats`] has the rest.
-//! - [`default_backend`] opens the backend selected at compile time by the features of this crate; [`on`]
-//!   opens one by name at run time.
+//! - [`LinearSystem::on`] says where to solve; [`open`] opens a [`Device`] by its name. Without it the [`default_device`] is
+//!   taken, the best there is.
 //! - [`solvers`] has the methods. A method of your own is a function of about 20 lines, see below.
 //! - [`Backend`], [`Pass`] and [`Program`] explain what a backend must provide, and what formulas, passes and
 //!   programs are.
 //!
 //! # Backends
-//! A program moves to another device by changing one word of its `Cargo.toml`, the feature of this crate. If
-//! several are on, [`DefaultBackend`] is the first of `cuda`, `opencl`, `cpu`. `cuda` needs `nvcc` to build,
-//! `opencl` an OpenCL loader to link; `cpu` needs nothing.
+//! The features `cuda`, `opencl` and `cpu` of this crate say which backends are built in; they add up. Which one runs is said
+//! at run time. `cuda` needs `nvcc` to build, `opencl` an OpenCL loader to link; `cpu` needs nothing.
 //!
 //! # A method of your own
 //! A method records its operations: passes that update vectors, take dot products and compute coefficients,
@@ -58,53 +56,42 @@
 //!
 //! let a = Spec::parse("gen:poisson2d:12x12")?.build::<f64>()?;
 //! let b = Array1::ones(a.rows());
-//! let mut dev = default_backend()?;
-//! let mut system = LinearSystem::new(a).own_method(steepest_descent).prepare(&mut dev)?;
-//! let (_, outcome) = system.solve(&mut dev, &b)?;
+//! let mut system = LinearSystem::new(a).own_method(steepest_descent).prepare()?;
+//! let (_, outcome) = system.solve(&b)?;
 //! assert!(outcome.converged());
 //! # Ok::<(), lacuna::Error>(())
 //! ```
 mod advise;
 mod arrays;
-mod auto_solver;
-mod backends;
-mod columns;
-mod factor;
+mod devices;
 #[cfg(instances_are_shared)]
 mod instances;
-mod order;
-mod prepare;
 mod prepared;
-mod refine;
 mod remembered_method;
-mod settings;
-mod stages;
 mod system;
 mod timed_product;
 mod tuned_format;
-mod update;
 mod vectors;
-mod verified;
 
 /// The whole engine, for writing a backend, a format or an operation.
 pub mod backend {
     pub use lacuna_engine::*;
 }
 
-pub use advise::{Trial, Trying, advise, plausible};
+pub use advise::{Trial, Trying, advise};
 pub use arrays::{dense, from_dense, multiply, to_dense, to_device, to_host};
-pub use backends::{
-    BACKENDS, BackendInfo, BackendOptions, DefaultBackend, OnBackend, default_backend, devices, on, preferred,
+pub use devices::{
+    BackendInfo, DeviceOptions, Place, Provider, backends, default_device, devices, open, open_with, register,
 };
 #[cfg(feature = "cpu")]
 pub use lacuna_cpu as cpu;
 #[cfg(feature = "cuda")]
 pub use lacuna_cuda as cuda;
 pub use lacuna_engine::{
-    Adjoint, Backend, Basis, Cell, Cells, Complex, Complex32, Complex64, DeviceInfo, Diagonal, Error, Expr,
-    Format, Formula, History, HostOperator, Identity, Kind, LinOp, Matrix, Pass, Plan, Product, Program,
-    Progress, Reason, Recorder, Reference, Result, Run, Scalar, Scaled, Shifted, Sum, Test, Transposed,
-    Vector, WithAdjoint, WithTranspose,
+    Adjoint, Backend, Basis, Cell, Cells, Complex, Complex32, Complex64, Device, DeviceInfo, Diagonal, Error,
+    Expr, Format, Formula, History, HostOperator, Identity, LinOp, Matrix, NumberType, Owned, Pass, Plan,
+    Product, Program, Progress, Reason, Recorder, Reference, Result, Run, Scalar, Scaled, Scope, Shifted,
+    Sum, Test, Transposed, Vector, WithAdjoint, WithTranspose,
 };
 pub use lacuna_formats as formats;
 pub use lacuna_formats::{
@@ -113,13 +100,13 @@ pub use lacuna_formats::{
 #[cfg(feature = "opencl")]
 pub use lacuna_opencl as opencl;
 pub use lacuna_solvers as solvers;
-pub use lacuna_solvers::{Chosen, choose_method, choose_multigrid, choose_preconditioner};
+pub use lacuna_solvers::Chosen;
+pub use lacuna_solvers::auto::{check_method, check_preconditioner};
 pub use lacuna_solvers::{
-    Handles, Method, Options, Outcome, Parts, Placed, Preconditioner, Solver, Stop, System, Watch,
+    Handles, Method, Options, Outcome, Parts, Placed, Preconditioner, Setup, Solver, Stop, System, Watch,
 };
 pub use ndarray;
 pub use prepared::Prepared;
-pub use settings::{check_method, check_preconditioner};
 pub use system::{LinearSystem, solve};
 pub use timed_product::TimedProduct;
 pub use tuned_format::{Tuned, tune_format};
@@ -128,11 +115,10 @@ pub use vectors::{AsVector, AsVectorMut};
 /// The items that most programs use.
 pub mod prelude {
     pub use crate::{
-        AsVector, AsVectorMut, Assembled, Assembly, Backend, Cell, Complex, Complex32, Complex64, Csr,
-        CsrRef, DefaultBackend, Elements, Error, Handles, HostOperator, LinOp, LinearSystem, Matrix, Method,
-        Outcome, Parts, Pass, Preconditioner, Prepared, Reason, Recorder, Result, Scalar, Solver, Spec, Stop,
-        Structure, System, Triplets, Vector, default_backend, from_dense, multiply, solve, to_dense,
-        to_device, to_host,
+        AsVector, AsVectorMut, Assembled, Assembly, Cell, Complex, Complex32, Complex64, Csr, CsrRef, Device,
+        Elements, Error, Handles, HostOperator, LinOp, LinearSystem, Matrix, Method, Outcome, Parts, Pass,
+        Preconditioner, Prepared, Reason, Recorder, Result, Scalar, Setup, Solver, Spec, Stop, Structure,
+        System, Triplets, Vector, default_device, from_dense, multiply, solve, to_dense, to_device, to_host,
     };
     pub use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1};
 }

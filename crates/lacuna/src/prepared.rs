@@ -1,96 +1,52 @@
 //! A prepared system: solves, takes new matrix values, and reports what was chosen.
-use crate::auto_solver::{self, Candidates};
-use crate::columns::Joint;
-use crate::order::Order;
-use crate::refine::Refined;
 use crate::remembered_method::Memory;
 use crate::{AsVector, AsVectorMut, Chosen};
-use lacuna_engine::{Backend, Error, Matrix, Result, Scalar};
-use lacuna_formats::{Csr, Pair};
-use lacuna_solvers::{ColumnSolver, Factor, Method, Options, Outcome, Placed, Solver, Stop, Watch};
+use lacuna_engine::{Device, Error, Matrix, Result, Scalar};
+use lacuna_solvers::auto::{AutoSolver, Joint, Refined};
+use lacuna_solvers::{Factor, Outcome, Solver, Stop, Watch};
 use ndarray::{Array1, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, s};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A system on a device, ready to solve for any right-hand side.
 pub struct Prepared<T: Scalar> {
-    pub(crate) parts: Parts<T>,
+    system: AutoSolver<T>,
     /// The solver for corrections in the narrower type.
-    pub(crate) refined: Option<Refined<T>>,
-    pub(crate) outcome: Outcome,
-    staged: [Vec<T>; 2],
-}
-
-/// What is said of a preconditioner: that it was chosen and why, and what it reports.
-pub(crate) fn sentences<T: Scalar>(chosen: &Chosen, placed: Option<&Placed<T>>) -> Vec<String> {
-    let reported = placed.into_iter().flat_map(Placed::report);
-    let line = |(what, value): &(&str, String)| format!("preconditioner {}: {what} {value}", chosen.name);
-    [chosen.sentence("preconditioner")].into_iter().chain(reported.map(line)).collect()
-}
-
-/// The parts of a prepared system.
-pub(crate) struct Parts<T: Scalar> {
-    pub(crate) solver: Solver<T>,
-    /// The method that the solver recorded.
-    pub(crate) algorithm: Box<dyn Method<T>>,
-    pub(crate) candidates: Candidates,
+    refined: Option<Refined<T>>,
     /// Where the candidate that solved the system is remembered.
-    pub(crate) memory: Option<Memory>,
-    pub(crate) options: Options,
-    pub(crate) method: Chosen,
-    /// Whether it needs a Hermitian positive definite matrix.
-    pub(crate) definite: bool,
-    /// Whether the preconditioner uses numbers of the narrower type.
-    pub(crate) narrow: bool,
-    /// Whether it solves least-squares problems.
-    pub(crate) least_squares: bool,
-    pub(crate) preconditioner: Chosen,
-    /// Whether the preconditioner was left open.
-    pub(crate) chooses_preconditioner: bool,
-    pub(crate) format: Chosen,
-    /// The matrix in the caller's order, without the factor.
-    pub(crate) given: Arc<Csr<T>>,
-    /// What is said of the matrix if its format rounds values.
-    pub(crate) rounding: Option<String>,
-    /// What every outcome notes, besides.
-    pub(crate) remarks: Vec<String>,
-    /// The ratio of the matrix on the device to the one given.
-    pub(crate) factor: Factor,
-    /// What is said of entries that are lost by the factor.
-    pub(crate) lost: Option<String>,
-    /// `√(‖A‖₁ ‖A‖_∞)` with the factor, once known.
-    pub(crate) norm: Option<f64>,
-    /// Why the last new values were refused after the matrix had changed, if they were.
-    pub(crate) refused: Option<String>,
-    pub(crate) pair: Pair<T>,
-    pub(crate) adjoint: bool,
-    pub(crate) placed: Option<Placed<T>>,
-    /// The solver for several right-hand sides at once, once requested.
-    pub(crate) columns: Option<ColumnSolver<T>>,
-    pub(crate) order: Order,
-    pub(crate) choices: Vec<String>,
-    pub(crate) stages: Vec<(&'static str, Duration)>,
-    pub(crate) stop: Stop,
-    pub(crate) x0: Option<Vec<T>>,
+    memory: Option<Memory>,
+    outcome: Outcome,
+    staged: [Vec<T>; 2],
+    x0: Option<Vec<T>>,
 }
 
 impl<T: Scalar> Prepared<T> {
-    pub(crate) fn new(parts: Parts<T>) -> Self {
-        let outcome = Outcome { choices: parts.choices.clone(), ..Outcome::default() };
-        Prepared { parts, refined: None, outcome, staged: [Vec::new(), Vec::new()] }
+    pub(crate) fn new(
+        system: AutoSolver<T>,
+        refined: Option<Refined<T>>,
+        memory: Option<Memory>,
+        x0: Option<Vec<T>>,
+    ) -> Self {
+        let outcome = Outcome { choices: system.choices().to_vec(), ..Outcome::default() };
+        Prepared { system, refined, memory, outcome, staged: [Vec::new(), Vec::new()], x0 }
+    }
+
+    /// Adds to the choices that every outcome reports.
+    pub(crate) fn chose(&mut self, choice: String) {
+        self.system.report(choice.clone());
+        self.outcome.choices.push(choice);
     }
 
     /// Solves for `b` from the starting guess of the builder, or from 0.
     ///
     /// # Errors
     /// As [`Prepared::solve_into`].
-    pub fn solve<B: Backend>(&mut self, dev: &mut B, b: impl AsVector<T>) -> Result<(Array1<T>, Outcome)> {
-        let mut x = match &self.parts.x0 {
+    pub fn solve(&mut self, b: impl AsVector<T>) -> Result<(Array1<T>, Outcome)> {
+        let mut x = match &self.x0 {
             Some(x0) => Array1::from_vec(x0.clone()),
-            None => Array1::zeros(self.parts.given.cols()),
+            None => Array1::zeros(self.system.matrix().cols),
         };
-        self.solve_into(dev, b, &mut x)?;
+        self.solve_into(b, &mut x)?;
         Ok((x, self.outcome.clone()))
     }
 
@@ -107,13 +63,8 @@ impl<T: Scalar> Prepared<T> {
     /// # Errors
     /// [`Error::Length`] and [`Error::Element`] (an element that is not finite) for `b` and `x`; [`Error::Structure`] if the
     /// last new values were refused: see [`Prepared::update_values`]; device failures.
-    pub fn solve_into<B: Backend>(
-        &mut self,
-        dev: &mut B,
-        b: impl AsVector<T>,
-        x: impl AsVectorMut<T>,
-    ) -> Result<&Outcome> {
-        self.solve_watched(dev, b, x, None)
+    pub fn solve_into(&mut self, b: impl AsVector<T>, x: impl AsVectorMut<T>) -> Result<&Outcome> {
+        self.solve_watched(b, x, None)
     }
 
     /// Solves for every column of `b` from the same column of `x`, and stores the solutions there, each with
@@ -131,55 +82,78 @@ impl<T: Scalar> Prepared<T> {
     /// let a = Spec::parse("gen:poisson2d:20x20")?.build::<f64>()?;
     /// let b = Array2::from_shape_fn((a.rows(), 3), |(i, j)| ((i + j) % 5) as f64);
     /// let mut x = Array2::zeros(b.raw_dim());
-    /// let mut dev = default_backend()?;
-    /// let mut system = LinearSystem::new(a).prepare(&mut dev)?;
-    /// let outcomes = system.solve_columns(&mut dev, b.view(), x.view_mut())?;
+    /// let mut system = LinearSystem::new(a).prepare()?;
+    /// let outcomes = system.solve_columns(b.view(), x.view_mut())?;
     /// assert!(outcomes.iter().all(|outcome| outcome.converged()));
     /// # Ok::<(), lacuna::Error>(())
     /// ```
     ///
     /// # Errors
     /// As [`Prepared::solve_into`]; [`Error::Length`] if `b` and `x` have different numbers of columns.
-    pub fn solve_columns<B: Backend>(
+    pub fn solve_columns(
         &mut self,
-        dev: &mut B,
         b: ArrayView2<'_, T>,
         mut x: ArrayViewMut2<'_, T>,
     ) -> Result<Vec<Outcome>> {
         let operation = "solve of several columns";
         Error::check_length(operation, "the columns of x", b.ncols(), x.ncols())?;
-        Error::check_length(operation, "a column of b", self.parts.given.rows(), b.nrows())?;
-        Error::check_length(operation, "a column of x", self.parts.given.cols(), x.nrows())?;
-        self.parts.check_values()?;
-        let together = if self.refined.is_none() { self.parts.together(dev, b.ncols())? } else { None };
+        Error::check_length(operation, "a column of b", self.system.matrix().rows, b.nrows())?;
+        Error::check_length(operation, "a column of x", self.system.matrix().cols, x.nrows())?;
+        self.system.check_values()?;
+        let together = if self.refined.is_none() { self.system.together(b.ncols())? } else { None };
         let step = together.unwrap_or(1);
         let mut outcomes = Vec::new();
         for first in (0..b.ncols()).step_by(step) {
             let columns = s![.., first..b.ncols().min(first + step)];
             let (b, mut x) = (b.slice(columns), x.slice_mut(columns));
             let joint = match together {
-                Some(_) => self.parts.iterate_together(dev, b, x.view_mut())?,
+                Some(_) => self.iterate_together(b, x.view_mut())?,
                 None => vec![None],
             };
             for ((b, x), joint) in b.columns().into_iter().zip(x.columns_mut()).zip(joint) {
-                outcomes.push(self.go_on(dev, b, x, joint)?);
+                outcomes.push(self.go_on(b, x, joint)?);
             }
         }
         Ok(outcomes)
     }
 
-    /// Confirms a column that was iterated with others, and continues with it if necessary.
-    fn go_on<B: Backend>(
+    /// Iterates on the columns together and replaces guesses by better solutions. Returns what became of each
+    /// column.
+    fn iterate_together(
         &mut self,
-        dev: &mut B,
+        b: ArrayView2<'_, T>,
+        mut x: ArrayViewMut2<'_, T>,
+    ) -> Result<Vec<Option<Joint>>> {
+        let mut sides = Vec::new();
+        for (b, x) in b.columns().into_iter().zip(x.columns()) {
+            let mut side = [Vec::new(), Vec::new()];
+            self.system.stage(&mut side, (b.len(), &|i| b[i]), (x.len(), &|i| x[i]))?;
+            sides.push(side);
+        }
+        let joint = self.system.iterate_together(&mut sides)?;
+        for (mut x, ([_, solution], _)) in x
+            .columns_mut()
+            .into_iter()
+            .zip(sides.iter().zip(&joint))
+            .filter(|(_, (_, joint))| joint.is_some())
+        {
+            self.system.restore(solution, |i, v| x[i] = v);
+        }
+        Ok(joint)
+    }
+
+    /// Confirms a column that was iterated with others, and continues with it if necessary.
+    fn go_on(
+        &mut self,
         b: ArrayView1<'_, T>,
         x: ArrayViewMut1<'_, T>,
         joint: Option<Joint>,
     ) -> Result<Outcome> {
-        let most = self.parts.stop.max_iters;
-        self.parts.stop.max_iters -= joint.map_or(0, |joint| joint.iterations().min(most));
-        let solved = self.solve_views(dev, b, x, None).cloned();
-        self.parts.stop.max_iters = most;
+        let stop = self.system.stop();
+        let done = joint.map_or(0, |joint| joint.iterations().min(stop.max_iters));
+        self.system.set_stop(Stop { max_iters: stop.max_iters - done, ..stop });
+        let solved = self.solve_views(b, x, None).cloned();
+        self.system.set_stop(stop);
         let mut outcome = solved?;
         if let Some(joint) = joint {
             joint.add_to(&mut outcome);
@@ -192,37 +166,39 @@ impl<T: Scalar> Prepared<T> {
     ///
     /// # Errors
     /// As [`Prepared::solve_into`].
-    pub fn solve_watched<B: Backend>(
+    pub fn solve_watched(
         &mut self,
-        dev: &mut B,
         b: impl AsVector<T>,
         mut x: impl AsVectorMut<T>,
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
-        self.solve_views(dev, b.as_vector(), x.as_vector_mut(), watch)
+        self.solve_views(b.as_vector(), x.as_vector_mut(), watch)
     }
 
-    pub(crate) fn solve_views<B: Backend>(
+    pub(crate) fn solve_views(
         &mut self,
-        dev: &mut B,
         b: ArrayView1<'_, T>,
         mut x: ArrayViewMut1<'_, T>,
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
-        let Prepared { parts, refined, outcome, staged } = self;
-        parts.check_values()?;
-        outcome.notes.clear();
-        outcome.notes.extend(parts.rounding.iter().chain(&parts.remarks).cloned());
-        let solve = |parts: &mut Parts<T>, dev: &mut B, b: &[T], x: &mut [T]| match refined {
-            Some(refined) => refined.solve(parts, outcome, dev, (b, x), watch),
-            None => auto_solver::solve(parts, outcome, dev, b, x, watch),
+        let Prepared { system, refined, memory, outcome, staged, .. } = self;
+        system.check_values()?;
+        system.note_remarks(outcome);
+        let solve = |system: &mut AutoSolver<T>, b: &[T], x: &mut [T]| match refined {
+            Some(refined) => refined.solve(system, outcome, (b, x), watch),
+            None => {
+                let solved_by = system.solve(outcome, (b, x), watch)?;
+                if let (Some(memory), Some((method, preconditioner))) = (memory, solved_by) {
+                    memory.keep(&method, &preconditioner);
+                }
+                Ok(())
+            }
         };
-        if parts.order.changes() {
-            parts.order.stage(staged, b, x.view())?;
+        if system.reorders() {
+            system.stage(staged, (b.len(), &|i| b[i]), (x.len(), &|i| x[i]))?;
             let [b, solution] = staged;
-            let solved = solve(parts, dev, b, solution);
-            solved.map_err(|error| parts.order.in_given_rows(error))?;
-            parts.order.restore(solution, x);
+            solve(system, b, solution)?;
+            system.restore(solution, |i, v| x[i] = v);
             return Ok(&self.outcome);
         }
         let [staged_b, staged_x] = staged;
@@ -231,17 +207,17 @@ impl<T: Scalar> Prepared<T> {
             None => stage(staged_b, b),
         };
         match x.as_slice_mut() {
-            Some(slice) => solve(parts, dev, b, slice)?,
+            Some(slice) => solve(system, b, slice)?,
             None => {
                 let slice = stage(staged_x, x.view());
-                solve(parts, dev, b, slice)?;
+                solve(system, b, slice)?;
                 x.iter_mut().zip(slice).for_each(|(x, s)| *x = *s);
             }
         }
         Ok(&self.outcome)
     }
 
-    /// Gives the matrix new values on the same pattern, in the order of [`Csr::values`] of the matrix that
+    /// Gives the matrix new values on the same pattern, in the order of [`Csr::values`](crate::formats::Csr::values) of the matrix that
     /// was prepared, and updates the preconditioner. The method and the preconditioner stay as chosen.
     ///
     /// Nothing is allocated on the device, with one exception. If the values do not fit the format (`stencil`
@@ -256,14 +232,13 @@ impl<T: Scalar> Prepared<T> {
     ///
     /// let a = Spec::parse("gen:poisson2d:20x20")?.build::<f64>()?;
     /// let (values, b) = (a.values().to_vec(), vec![1.0; a.rows()]);
-    /// let mut dev = default_backend()?;
-    /// let mut system = LinearSystem::new(a).prepare(&mut dev)?;
+    /// let mut system = LinearSystem::new(a).prepare()?;
     /// assert_eq!(system.format().name, "stencil");
     /// for step in 1..4 {
     ///     let softer = |(k, v): (usize, &f64)| v / (1.0 + (step * k) as f64 / 1e6);
     ///     let values: Vec<f64> = values.iter().enumerate().map(softer).collect();
-    ///     system.update_values(&mut dev, &values)?;
-    ///     assert!(system.solve(&mut dev, &b)?.1.converged());
+    ///     system.update_values(&values)?;
+    ///     assert!(system.solve(&b)?.1.converged());
     /// }
     /// assert_ne!(system.format().name, "stencil");
     /// # Ok::<(), lacuna::Error>(())
@@ -273,108 +248,67 @@ impl<T: Scalar> Prepared<T> {
     /// [`Error::Length`] unless there are as many values as entries, [`Error::Entry`] for one that is not
     /// finite (both leave the system unchanged); errors of the preconditioner; device failures. After the
     /// last two every solve fails with [`Error::Structure`] until the system is given other values.
-    pub fn update_values<B: Backend>(&mut self, dev: &mut B, values: &[T]) -> Result<()> {
-        self.parts.set_values(values)?;
-        let before = self.formats();
-        let updated = self.update(dev);
-        self.parts.refused = updated.as_ref().err().map(Error::to_string);
-        self.report_formats(&before);
-        self.report_preconditioner();
+    pub fn update_values(&mut self, values: &[T]) -> Result<()> {
+        let updated = match &mut self.refined {
+            Some(refined) => refined.update_values(&mut self.system, values),
+            None => self.system.update_values(values),
+        };
+        self.outcome.choices.clear();
+        self.outcome.choices.extend_from_slice(self.system.choices());
         updated
     }
 
-    /// Updates everything that depends on the values of the matrix.
-    fn update<B: Backend>(&mut self, dev: &mut B) -> Result<()> {
-        let Prepared { parts, refined, .. } = self;
-        parts.update(dev)?;
-        match refined {
-            Some(refined) => refined.update(dev, &*parts.order.arranged(&parts.given)?),
-            None => Ok(()),
-        }
+    /// The device that it is on.
+    pub fn device(&self) -> &Device {
+        self.system.device()
     }
-
-    /// The formats in use, as they are reported.
-    fn formats(&self) -> Vec<String> {
-        let own = &self.parts.format;
-        match &self.refined {
-            Some(refined) => {
-                vec![own.sentence("format of the residuals"), refined.format().sentence("format")]
-            }
-            None => vec![own.sentence("format")],
-        }
-    }
-
-    /// Updates the reported choices after a change of the preconditioner.
-    fn report_preconditioner(&mut self) {
-        let Prepared { parts, refined, outcome, .. } = self;
-        let concerned = |choice: &&String| choice.starts_with("preconditioner ");
-        let inner = refined.as_ref().map_or(&parts.choices[..], Refined::choices);
-        if inner.iter().filter(concerned).eq(outcome.choices.iter().filter(concerned)) {
-            return;
-        }
-        let lines: Vec<String> = inner.iter().filter(concerned).cloned().collect();
-        for choices in [&mut parts.choices, &mut outcome.choices] {
-            choices.retain(|choice| !concerned(&choice));
-            choices.extend(lines.iter().cloned());
-        }
-    }
-
-    /// Updates the reported choices after a change of formats.
-    fn report_formats(&mut self, before: &[String]) {
-        for (before, after) in before.iter().zip(self.formats()) {
-            let choices = self.parts.choices.iter_mut().chain(&mut self.outcome.choices);
-            choices.filter(|choice| **choice == *before).for_each(|choice| choice.clone_from(&after));
-        }
-    }
-
     /// The time of the set-up by part: `analysis` of the structure and the choices, `matrix` to its format and the device,
     /// `preconditioner` likewise, `program` that the device runs. With refinement, those of the matrix for residuals.
     pub fn setup_parts(&self) -> &[(&'static str, Duration)] {
-        &self.parts.stages
+        self.system.stages()
     }
     /// The matrix on the device, in the row order of the device.
     pub fn matrix(&self) -> Matrix<T> {
-        self.parts.pair.a
+        self.system.matrix()
     }
     /// The ratio of the matrix on the device to the one given: a power of two, so that no square of a product
     /// overflows or underflows, and a sign, so that a negative definite matrix becomes positive definite.
     /// Right-hand sides and solutions are in the caller's scale.
     pub fn factor(&self) -> Factor {
-        self.parts.factor
+        self.system.factor()
     }
     /// The method and why it was chosen.
     pub fn method(&self) -> &Chosen {
-        &self.parts.method
+        self.system.method()
     }
     /// The preconditioner and why it was chosen.
     pub fn preconditioner(&self) -> &Chosen {
-        &self.parts.preconditioner
+        self.system.preconditioner()
     }
     /// The storage format and why it was chosen.
     pub fn format(&self) -> &Chosen {
-        &self.parts.format
+        self.system.format()
     }
     /// The order of the rows and its effect on the matrix.
     pub fn order(&self) -> &Chosen {
-        &self.parts.order.chosen
+        self.system.order()
     }
     /// The underlying solver: the program, and the vectors on the device. They are in the row order of the
     /// device and belong to the matrix there: see [`Prepared::factor`].
     pub fn solver(&mut self) -> &mut Solver<T> {
-        &mut self.parts.solver
+        self.system.solver()
     }
     /// The minimum number of bytes that an iteration moves; for a refined system, an iteration of a
     /// correction.
     pub fn bytes_per_iteration(&self) -> usize {
         match &self.refined {
             Some(refined) => refined.bytes_per_iteration(),
-            None => self.parts.solver.program().bytes_per_iteration(),
+            None => self.system.bytes_per_iteration(),
         }
     }
     /// Changes the stopping criteria of later solves.
     pub fn set_stop(&mut self, stop: Stop) {
-        self.parts.stop = stop;
-        self.parts.solver.set_stop(stop);
+        self.system.set_stop(stop);
     }
 }
 

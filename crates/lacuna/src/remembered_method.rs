@@ -1,11 +1,8 @@
 //! The method and preconditioner that solved a matrix of the same structure fastest, kept on disk.
-use lacuna_engine::{Backend, Scalar};
+use lacuna_engine::Cached;
+use lacuna_engine::{Device, Scalar};
 use lacuna_formats::Csr;
-use lacuna_gpu::Cached;
 use lacuna_solvers::{Options, method, preconditioner};
-
-/// Why a remembered method and preconditioner were chosen.
-pub(crate) const REMEMBERED: &str = "it was the fastest on this structure before";
 
 /// What is remembered for a structure, a number type and a device.
 pub(crate) struct Memory(Cached);
@@ -15,8 +12,8 @@ pub(crate) type Pair = (String, String);
 
 impl Memory {
     /// The memory of a matrix on a device: a file as for [`crate::tune_format`].
-    pub(crate) fn of<T: Scalar, B: Backend>(dev: &B, a: &Csr<T>) -> Self {
-        let device = dev.device();
+    pub(crate) fn of<T: Scalar>(dev: &Device, a: &Csr<T>) -> Self {
+        let device = dev.info();
         let hash = format!("{:032x}", a.structure_hash());
         let (units, version) = (device.units.to_string(), env!("CARGO_PKG_VERSION"));
         Memory(Cached::new("method", &[&hash, T::KIND.name(), device.backend, &device.name, &units, version]))

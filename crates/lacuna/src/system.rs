@@ -1,9 +1,12 @@
 //! The builder of a linear system. Whatever is not set is chosen when it is prepared.
 use crate::prepared::Prepared;
-use crate::settings::{MethodChoice, PreconditionerChoice};
-use crate::{AsVector, prepare};
-use lacuna_engine::{Backend, Result, Scalar};
+use crate::remembered_method::Memory;
+use crate::{AsVector, Place, tune_format};
+use lacuna_engine::{Device, Error, Result, Scalar, check_process};
 use lacuna_formats::Csr;
+use lacuna_solvers::auto::{
+    Analysis, AutoSolver, Chosen, MethodChoice, PreconditionerChoice, Refinement, Request,
+};
 use lacuna_solvers::{Method, Options, Outcome, Preconditioner, Stop};
 use ndarray::Array1;
 use std::sync::Arc;
@@ -11,13 +14,13 @@ use std::sync::Arc;
 /// Solves `A x = b` with a method and a preconditioner chosen for the matrix, to a relative residual of 1e-8
 /// (1e-5 in single precision). [`Outcome::choices`] says what was chosen and why.
 ///
-/// Copies the matrix, and releases everything on the device afterwards; [`LinearSystem`] does neither.
+/// Solves on the [`default_device`](crate::default_device), and copies the matrix; [`LinearSystem`] lets you choose, and does not.
 ///
 /// ```
 /// use lacuna::prelude::*;
 ///
 /// let a = Csr::<f64>::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0, 1.0, 1.0, 3.0])?;
-/// let (x, outcome) = solve(&mut default_backend()?, &a, &[1.0, 2.0])?;
+/// let (x, outcome) = solve(&a, &[1.0, 2.0])?;
 /// assert!((x[0] - 1.0 / 11.0).abs() < 1e-8 && (x[1] - 7.0 / 11.0).abs() < 1e-8);
 /// assert!(outcome.choices[0].starts_with("method cg: the matrix is symmetric"));
 /// # Ok::<(), lacuna::Error>(())
@@ -25,15 +28,8 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// [`Error::Length`](lacuna_engine::Error::Length) and [`Error::Element`](lacuna_engine::Error::Element) for `b`, device failures.
-pub fn solve<T: Scalar, B: Backend>(
-    dev: &mut B,
-    a: &Csr<T>,
-    b: impl AsVector<T>,
-) -> Result<(Array1<T>, Outcome)> {
-    let mark = dev.mark();
-    let solved = LinearSystem::new(a.clone()).prepare(dev).and_then(|mut system| system.solve(dev, b));
-    dev.release(mark);
-    solved
+pub fn solve<T: Scalar>(a: &Csr<T>, b: impl AsVector<T>) -> Result<(Array1<T>, Outcome)> {
+    LinearSystem::new(a.clone()).prepare()?.solve(b)
 }
 
 /// A matrix and the settings of its solver. Whatever is not set is chosen by [`LinearSystem::prepare`] from
@@ -45,52 +41,42 @@ pub fn solve<T: Scalar, B: Backend>(
 ///
 /// let a = Spec::parse("gen:convection:40x40:10")?.build::<f64>()?;
 /// let b = Array1::ones(a.rows());
-/// let mut dev = default_backend()?;
 /// let mut system = LinearSystem::new(a)
 ///     .method("gmres")
 ///     .restart(50)
 ///     .preconditioner("jacobi")
 ///     .stop(Stop { rtol: 1e-10, ..Stop::default() })
-///     .prepare(&mut dev)?;
-/// let (x, outcome) = system.solve(&mut dev, &b)?;
+///     .prepare()?;
+/// let (x, outcome) = system.solve(&b)?;
 /// assert!(outcome.converged());
 ///
 /// // Again for another b, from the last solution, with nothing allocated.
 /// let (mut x, b) = (x, 2.0 * b);
-/// assert!(system.solve_into(&mut dev, &b, &mut x)?.converged());
+/// assert!(system.solve_into(&b, &mut x)?.converged());
 /// # Ok::<(), lacuna::Error>(())
 /// ```
 pub struct LinearSystem<T: Scalar> {
-    pub(crate) a: Arc<Csr<T>>,
-    pub(crate) method: MethodChoice<T>,
-    pub(crate) preconditioner: PreconditionerChoice<T>,
-    pub(crate) format: Option<String>,
-    pub(crate) reorder: String,
-    pub(crate) adjoint: bool,
-    pub(crate) refines: bool,
-    pub(crate) options: Options,
-    pub(crate) stop: Stop,
-    pub(crate) x0: Option<Vec<T>>,
+    request: Request<T>,
+    /// Whether the method is recalled, if one is remembered.
+    tunes: bool,
+    refines: bool,
+    x0: Option<Vec<T>>,
+    place: Place,
 }
 
 impl<T: Scalar> LinearSystem<T> {
     /// The default relative tolerance: 1e-8, or 1e-5 in single precision, whose unit roundoff of 6e-8 is
     /// magnified by the condition number of the matrix.
-    pub const DEFAULT_RTOL: f64 = if T::EPSILON > 1e-10 { 1e-5 } else { 1e-8 };
+    pub const DEFAULT_RTOL: f64 = Request::<T>::DEFAULT_RTOL;
 
     /// A system with this matrix, given by value, shared (`Arc<Csr<T>>`) or borrowed (`CsrRef<'_, T>`), which is copied once.
     pub fn new(a: impl Into<Arc<Csr<T>>>) -> Self {
         LinearSystem {
-            a: a.into(),
-            method: MethodChoice::Auto,
-            preconditioner: PreconditionerChoice::Auto,
-            format: None,
-            reorder: "none".into(),
-            adjoint: false,
+            request: Request::new(a.into()),
+            tunes: false,
             refines: false,
-            options: Options::default(),
-            stop: Stop { rtol: Self::DEFAULT_RTOL, ..Stop::default() },
             x0: None,
+            place: Place::Default,
         }
     }
 
@@ -100,21 +86,22 @@ impl<T: Scalar> LinearSystem<T> {
     /// `gauss-seidel`, `sor` and `direct` are [`Richardson`](lacuna_solvers::Richardson)'s iteration with a preconditioner, whose
     /// options they take: see [`Combined`](lacuna_solvers::Combined).
     pub fn method(mut self, name: &str) -> Self {
-        self.method = match name {
-            "auto" => MethodChoice::Auto,
-            "tune" => MethodChoice::Tune,
+        self.tunes = name == "tune";
+        self.request.method = match name {
+            "auto" | "tune" => MethodChoice::Auto,
             name => MethodChoice::Named(name.into()),
         };
         self
     }
     /// A method of your own, or one of [`crate::solvers`] with settings that a name cannot express.
     pub fn own_method(mut self, method: impl Method<T> + 'static) -> Self {
-        self.method = MethodChoice::Own(Box::new(method));
+        self.tunes = false;
+        self.request.method = MethodChoice::Own(Box::new(method));
         self
     }
     /// The preconditioner by name, see [`PRECONDITIONERS`](lacuna_solvers::PRECONDITIONERS), with options as `NAME:key=value,…`; `auto` chooses.
     pub fn preconditioner(mut self, name: &str) -> Self {
-        self.preconditioner = match name {
+        self.request.preconditioner = match name {
             "auto" => PreconditionerChoice::Auto,
             name => PreconditionerChoice::Named(name.into()),
         };
@@ -122,14 +109,14 @@ impl<T: Scalar> LinearSystem<T> {
     }
     /// A preconditioner of your own.
     pub fn own_preconditioner(mut self, preconditioner: impl Preconditioner<T> + 'static) -> Self {
-        self.preconditioner = PreconditionerChoice::Own(Box::new(preconditioner));
+        self.request.preconditioner = PreconditionerChoice::Own(Box::new(preconditioner));
         self
     }
     /// The storage format by name, see [`FORMATS`](lacuna_formats::FORMATS). `auto` chooses by the bytes that
     /// a product moves, or keeps `csr` on the host beside factors whose solves outweigh a product, `tune` by measurement, once per structure, number type and device: see
     /// [`tune_format`](crate::tune_format). Both forms of the matrix are in memory during the conversion.
     pub fn format(mut self, name: &str) -> Self {
-        self.format = (name != "auto").then(|| name.into());
+        self.request.format = (name != "auto").then(|| name.into());
         self
     }
     /// The order of rows and columns by name, see [`ORDERS`](lacuna_formats::ORDERS): `none`, the default,
@@ -137,7 +124,7 @@ impl<T: Scalar> LinearSystem<T> {
     /// that large entries are on the diagonal. With an automatic method that is done where the diagonal has zeros
     /// and most entries have no mirror image. Right-hand sides, solutions and errors stay in the given order.
     pub fn reorder(mut self, name: &str) -> Self {
-        self.reorder = name.into();
+        self.request.reorder = name.into();
         self
     }
     /// Stores the conjugate transpose on the device too, in the same format. This takes as much memory again
@@ -173,13 +160,12 @@ impl<T: Scalar> LinearSystem<T> {
     ///
     /// let a = Spec::parse("gen:convection:12x12")?.build::<f64>()?;
     /// let b = Array1::ones(a.rows());
-    /// let mut dev = default_backend()?;
-    /// let mut system = LinearSystem::new(a).own_method(cgnr).with_adjoint().prepare(&mut dev)?;
-    /// assert!(system.solve(&mut dev, &b)?.1.converged());
+    /// let mut system = LinearSystem::new(a).own_method(cgnr).with_adjoint().prepare()?;
+    /// assert!(system.solve(&b)?.1.converged());
     /// # Ok::<(), lacuna::Error>(())
     /// ```
     pub fn with_adjoint(mut self) -> Self {
-        self.adjoint = true;
+        self.request.adjoint = true;
         self
     }
     /// Solves in mixed precision by iterative refinement (Wilkinson 1963): corrections in the narrower type
@@ -192,10 +178,9 @@ impl<T: Scalar> LinearSystem<T> {
     ///
     /// let a = Spec::parse("gen:poisson2d:40x40")?.build::<f64>()?;
     /// let b = Array1::ones(a.rows());
-    /// let mut dev = default_backend()?;
     /// let stop = Stop { rtol: 1e-12, ..Stop::default() };
-    /// let mut system = LinearSystem::new(a).refine(true).stop(stop).prepare(&mut dev)?;
-    /// assert!(system.solve(&mut dev, &b)?.1.true_residual <= 1e-12);
+    /// let mut system = LinearSystem::new(a).refine(true).stop(stop).prepare()?;
+    /// assert!(system.solve(&b)?.1.true_residual <= 1e-12);
     /// # Ok::<(), lacuna::Error>(())
     /// ```
     pub fn refine(mut self, refine: bool) -> Self {
@@ -204,17 +189,17 @@ impl<T: Scalar> LinearSystem<T> {
     }
     /// Settings that some methods take.
     pub fn options(mut self, options: Options) -> Self {
-        self.options = options;
+        self.request.options = options;
         self
     }
     /// Iterations of a GMRES cycle.
     pub fn restart(mut self, iterations: usize) -> Self {
-        self.options.restart = Some(iterations);
+        self.request.options.restart = Some(iterations);
         self
     }
     /// Stopping criteria.
     pub fn stop(mut self, stop: Stop) -> Self {
-        self.stop = stop;
+        self.request.stop = stop;
         self
     }
     /// The starting guess of [`Prepared::solve`]; 0 by default.
@@ -223,7 +208,16 @@ impl<T: Scalar> LinearSystem<T> {
         self
     }
 
-    /// Chooses whatever is open, puts the matrix on the device and prepares the solver.
+    /// Where to solve: the name of a backend (`"cuda"`), or of one of its devices (`"cuda:1"`), or a [`Device`] that is open; see
+    /// [`open`](crate::open). By default the [`default_device`](crate::default_device). A name that there is none of is an
+    /// error of [`LinearSystem::prepare`].
+    pub fn on(mut self, place: impl Into<Place>) -> Self {
+        self.place = place.into();
+        self
+    }
+
+    /// Chooses whatever is open, puts the matrix on the device and prepares the solver. What it makes there is freed when it is
+    /// dropped.
     ///
     /// # Errors
     /// [`Error::Shape`](lacuna_engine::Error::Shape) if the method needs a square matrix and this is not, [`Error::Length`](lacuna_engine::Error::Length) for `x0`,
@@ -231,7 +225,56 @@ impl<T: Scalar> LinearSystem<T> {
     /// a format that does not suit the matrix or has no kernel on the backend, errors of the preconditioner
     /// (for Jacobi, [`Error::Entry`](lacuna_engine::Error::Entry) for a zero diagonal entry), errors of [`check_process`](lacuna_engine::check_process), device
     /// failures.
-    pub fn prepare<B: Backend>(self, dev: &mut B) -> Result<Prepared<T>> {
-        prepare::prepare(self, dev)
+    pub fn prepare(self) -> Result<Prepared<T>> {
+        check_process("preparing a solve")?;
+        let (dev, passed) = self.place.open()?;
+        let mut prepared = self.prepared(&dev)?;
+        if !passed.is_empty() {
+            prepared.chose(format!("device {}: {passed}", dev.info().backend));
+        }
+        Ok(prepared)
     }
+
+    fn prepared(mut self, dev: &Device) -> Result<Prepared<T>> {
+        if let Some(x0) = &self.x0 {
+            Error::check_length("solve", "x0", self.request.a.cols(), x0.len())?;
+        }
+        if self.refines {
+            return self.refined(dev);
+        }
+        let memory = self.tunes.then(|| Memory::of(dev, &self.request.a));
+        let recalls = matches!(self.request.preconditioner, PreconditionerChoice::Auto);
+        self.request.remembered = memory.as_ref().filter(|_| recalls).and_then(Memory::recall::<T>);
+        let mut system = place(dev, self.request)?;
+        if self.tunes && !recalls {
+            let remark =
+                "tune recalls a method with its preconditioner: with one named, the method is chosen";
+            system.remark(remark.into());
+        }
+        Ok(Prepared::new(system, None, memory, self.x0))
+    }
+
+    /// A system that is solved with corrections in the narrower type.
+    fn refined(self, dev: &Device) -> Result<Prepared<T>> {
+        let (residuals, mut refinement) = Refinement::split(self.request)?;
+        let mut outer = place(dev, residuals)?;
+        let corrections = refinement.corrections(&outer)?;
+        let inner = place(dev, corrections).map_err(|error| refinement.refused(error))?;
+        let refined = refinement.join(&mut outer, inner);
+        if self.tunes {
+            outer.remark("refine recalls no method: tune chooses one".into());
+        }
+        Ok(Prepared::new(outer, Some(refined), None, self.x0))
+    }
+}
+
+/// Chooses what a request leaves open, measures formats if it asks for that, and puts the system on a device.
+fn place<T: Scalar>(dev: &Device, mut request: Request<T>) -> Result<AutoSolver<T>> {
+    let measures = request.format.take_if(|name| name == "tune").is_some();
+    let mut analysis = Analysis::new(request, dev.info().memory.is_none())?;
+    if measures {
+        let tuned = tune_format(dev, analysis.matrix(), analysis.structure())?;
+        analysis.set_format(Chosen::new(tuned.name(), tuned.why()));
+    }
+    analysis.place(dev)
 }

@@ -1,8 +1,8 @@
 //! The fastest format by measurement, with a cache of the results.
 use crate::{TimedProduct, formats};
-use lacuna_engine::{Backend, Cost, Format, Result, Scalar};
+use lacuna_engine::Cached;
+use lacuna_engine::{Cost, Device, Format, Result, Scalar};
 use lacuna_formats::{Csr, FORMATS, Structure, candidates, convert};
-use lacuna_gpu::Cached;
 use std::sync::Arc;
 
 /// A format is timed if its estimated cost is at most this multiple of the lowest.
@@ -45,15 +45,15 @@ impl Tuned {
 /// use std::sync::Arc;
 ///
 /// let a = Arc::new(Spec::parse("gen:poisson2d:50x50")?.build::<f64>()?);
-/// let tuned = lacuna::tune_format(&mut default_backend()?, &a, &Structure::of(&*a))?;
+/// let tuned = lacuna::tune_format(&default_device()?, &a, &Structure::of(&*a))?;
 /// println!("{}: {}", tuned.name(), tuned.why());
 /// # Ok::<(), lacuna::Error>(())
 /// ```
 ///
 /// # Errors
 /// Out of memory for a conversion; device failures.
-pub fn tune_format<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, s: &Structure) -> Result<Tuned> {
-    let (device, formats) = (dev.device(), dev.formats(a.rows(), Format::bytes(&**a)));
+pub fn tune_format<T: Scalar>(dev: &Device, a: &Arc<Csr<T>>, s: &Structure) -> Result<Tuned> {
+    let (device, formats) = (dev.info(), dev.formats(a.rows(), Format::bytes(&**a))?);
     let hash = format!("{:032x}", a.structure_hash());
     let units = device.units.to_string();
     let version = env!("CARGO_PKG_VERSION");
@@ -72,10 +72,7 @@ pub fn tune_format<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, s: &Stru
         |c: &formats::Candidate| c.refused.is_none() && (c.cost <= PLAUSIBLE * least || c.name == "csr");
     let mut times = Vec::new();
     for candidate in all.into_iter().filter(plausible) {
-        let mark = dev.mark();
-        let time = convert(a, candidate.name).and_then(|stored| best_of_rounds(dev, stored));
-        dev.release(mark);
-        times.push((candidate.name, time?));
+        times.push((candidate.name, best_of_rounds(dev, convert(a, candidate.name)?)?));
     }
     times.sort_by(|a, b| a.1.total_cmp(&b.1));
     let lines: String = times.iter().map(|(name, seconds)| format!("{name} {seconds:e}\n")).collect();
@@ -83,9 +80,9 @@ pub fn tune_format<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, s: &Stru
     Ok(Tuned { times, remembered: false })
 }
 
-fn best_of_rounds<T: Scalar, B: Backend>(dev: &mut B, stored: Arc<dyn Format<T>>) -> Result<f64> {
+fn best_of_rounds<T: Scalar>(dev: &Device, stored: Arc<dyn Format<T>>) -> Result<f64> {
     let mut product = TimedProduct::new(dev, stored, SECONDS)?;
-    (0..ROUNDS).try_fold(f64::INFINITY, |best, _| Ok(product.time(dev)?.min(best)))
+    (0..ROUNDS).try_fold(f64::INFINITY, |best, _| Ok(product.time()?.min(best)))
 }
 
 /// The contents of a cache file, if it is complete and names only formats that the device has.

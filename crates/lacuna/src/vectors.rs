@@ -9,10 +9,9 @@ use ndarray::{ArrayBase, ArrayView1, ArrayViewMut1, Data, DataMut, Ix1};
 /// use lacuna::prelude::*;
 ///
 /// let a = Spec::parse("gen:poisson2d:10x10")?.build::<f64>()?;
-/// let mut dev = default_backend()?;
-/// let (x, _) = solve(&mut dev, &a, &vec![1.0; 100])?;
-/// let (y, _) = solve(&mut dev, &a, &Array1::ones(100))?;
-/// let (z, _) = solve(&mut dev, &a, Array2::ones((100, 3)).column(1))?;
+/// let (x, _) = solve(&a, &vec![1.0; 100])?;
+/// let (y, _) = solve(&a, &Array1::ones(100))?;
+/// let (z, _) = solve(&a, Array2::ones((100, 3)).column(1))?;
 /// assert!(x == y && y == z);
 /// # Ok::<(), lacuna::Error>(())
 /// ```
@@ -31,10 +30,9 @@ pub trait AsVector<T: Scalar>: Sealed {
 ///
 /// let a = Spec::parse("gen:poisson2d:10x10")?.build::<f64>()?;
 /// let (b, mut x) = (vec![1.0; 100], vec![0.0; 100]);
-/// let mut dev = default_backend()?;
-/// let mut system = LinearSystem::new(a).prepare(&mut dev)?;
-/// assert!(system.solve_into(&mut dev, &b, &mut x)?.converged());
-/// assert!(system.solve_into(&mut dev, &b, &mut x[..])?.iterations == 0);
+/// let mut system = LinearSystem::new(a).prepare()?;
+/// assert!(system.solve_into(&b, &mut x)?.converged());
+/// assert!(system.solve_into(&b, &mut x[..])?.iterations == 0);
 /// # Ok::<(), lacuna::Error>(())
 /// ```
 pub trait AsVectorMut<T: Scalar>: Sealed {

@@ -1,5 +1,6 @@
 //! Concurrent solves and unusual contexts: inside rayon's workers, in many threads, after a fork; and what
 //! solves leave untouched.
+use lacuna::cpu::{Cpu, CpuOptions};
 use lacuna::ndarray::s;
 use lacuna::prelude::*;
 use rayon::prelude::*;
@@ -15,10 +16,9 @@ fn inside_rayon_and_in_many_threads_the_bits_are_the_same() {
     let a = Arc::new(Spec::parse("gen:convection:300x300").unwrap().build::<f64>().unwrap());
     let b = Array1::<f64>::ones(a.rows());
     let solve = |method: &str| {
-        let mut dev = default_backend().unwrap();
         let stop = Stop { max_iters: 20, ..Stop::default() };
-        let mut system = LinearSystem::new(a.clone()).method(method).stop(stop).prepare(&mut dev).unwrap();
-        let (x, outcome) = system.solve(&mut dev, b.view()).unwrap();
+        let mut system = LinearSystem::new(a.clone()).method(method).stop(stop).prepare().unwrap();
+        let (x, outcome) = system.solve(b.view()).unwrap();
         (x, outcome.reason, outcome.iterations)
     };
     let expected = solve("bicgstab");
@@ -43,28 +43,27 @@ fn a_solve_leaves_everything_but_x_alone() {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let a = Spec::parse("gen:convection:30x30").unwrap().build::<f64>().unwrap();
     let n = a.rows();
-    let dev = &mut default_backend().unwrap();
     let wide = Array2::from_shape_fn((n, 3), |(i, j)| ((i * 7 + j) % 13) as f64 - 6.0);
     let (b, kept) = (wide.column(1), wide.clone());
     for (method, precond) in [("bicgstab", "jacobi"), ("gmres", "jacobi"), ("classical-bicgstab", "none")] {
         let make = || LinearSystem::new(a.clone()).method(method).preconditioner(precond).restart(7);
-        let [mut one, mut two] = [(); 2].map(|()| make().prepare(dev).unwrap());
-        let (x, outcome) = one.solve(dev, b).unwrap();
+        let [mut one, mut two] = [(); 2].map(|()| make().prepare().unwrap());
+        let (x, outcome) = one.solve(b).unwrap();
         assert!(outcome.converged(), "{method} {precond}: {outcome:?}");
         // Errors between solves.
-        assert!(two.solve(dev, Array1::from_elem(n, f64::NAN).view()).is_err());
-        assert!(one.solve(dev, b.slice(s![..n - 1])).is_err());
+        assert!(two.solve(Array1::from_elem(n, f64::NAN).view()).is_err());
+        assert!(one.solve(b.slice(s![..n - 1])).is_err());
         for system in [&mut two, &mut one] {
-            let (y, other) = system.solve(dev, b).unwrap();
+            let (y, other) = system.solve(b).unwrap();
             assert!(x == y && outcome.history == other.history, "{method} {precond}");
         }
         // Starting from the solution, no iterations are needed.
         let mut again = x.clone();
-        let warm = one.solve_into(dev, b, again.view_mut()).unwrap();
+        let warm = one.solve_into(b, again.view_mut()).unwrap();
         assert!(warm.converged() && warm.iterations == 0 && again == x, "{method} {precond}");
         let reversed = Array1::from_iter(b.iter().rev().copied());
         let mut into = Array2::<f64>::zeros((n, 2));
-        one.solve_into(dev, reversed.slice(s![..;-1]), into.column_mut(1)).unwrap();
+        one.solve_into(reversed.slice(s![..;-1]), into.column_mut(1)).unwrap();
         assert!(into.column(1) == x && into.column(0).iter().all(|v| *v == 0.0), "{method} {precond}");
     }
     assert_eq!(wide, kept);
@@ -93,26 +92,25 @@ fn in_child(body: impl FnOnce() -> Result<bool>) -> i32 {
 #[test]
 fn after_a_fork_a_solve_ends() {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let solved = |dev: &mut DefaultBackend, spec: &str| -> Result<Array1<f64>> {
+    let solved = |dev: &Device, spec: &str| -> Result<Array1<f64>> {
         let a = Spec::parse(spec)?.build::<f64>()?;
-        Ok(solve(dev, &a, Array1::ones(a.rows()).view())?.0)
+        let b = Array1::ones(a.rows());
+        Ok(LinearSystem::new(a).on(dev).prepare()?.solve(b.view())?.0)
     };
-    let dev = &mut default_backend().unwrap();
+    let dev = &default_device().unwrap();
     for spec in ["gen:poisson2d:30x30", "gen:poisson2d:300x300"] {
         let expected = solved(dev, spec).unwrap();
         let a = Spec::parse(spec).unwrap().build::<f64>().unwrap();
         let b = Array1::ones(a.rows());
-        let mut prepared = LinearSystem::new(a).prepare(dev).unwrap();
+        let mut prepared = LinearSystem::new(a).prepare().unwrap();
         for (what, end) in [
             ("the parent's device", in_child(|| Ok(solved(dev, spec)? == expected))),
-            ("a device of its own", in_child(|| Ok(solved(&mut default_backend()?, spec)? == expected))),
-            ("the parent's system", in_child(|| Ok(prepared.solve(dev, b.view())?.0 == expected))),
+            ("a device of its own", in_child(|| Ok(solved(&Device::new(Cpu::new()?), spec)? == expected))),
+            ("the parent's system", in_child(|| Ok(prepared.solve(b.view())?.0 == expected))),
         ] {
             assert!([0, 2].contains(&end), "{spec}, {what}: {end}");
         }
-        assert!(
-            prepared.solve(dev, b.view()).unwrap().0 == expected && solved(dev, spec).unwrap() == expected
-        );
+        assert!(prepared.solve(b.view()).unwrap().0 == expected && solved(dev, spec).unwrap() == expected);
     }
 }
 
@@ -122,41 +120,43 @@ fn a_prepared_system_and_its_device_go_to_another_thread() {
     assert_send::<Prepared<f32>>();
     assert_send::<Prepared<Complex64>>();
     assert_send::<LinearSystem<f64>>();
-    assert_send::<lacuna::cpu::Cpu>();
+    assert_send::<Cpu>();
+    fn assert_shared<T: Send + Sync>() {}
+    assert_shared::<Device>();
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let a = Spec::parse("gen:convection:40x40").unwrap().build::<f64>().unwrap();
     let b = vec![1.0; a.rows()];
-    let mut dev = default_backend().unwrap();
-    let mut prepared = LinearSystem::new(a).prepare(&mut dev).unwrap();
-    let here = prepared.solve(&mut dev, &b).unwrap().0;
-    let there = std::thread::spawn(move || prepared.solve(&mut dev, &b).unwrap().0).join().unwrap();
+    let mut prepared = LinearSystem::new(a).prepare().unwrap();
+    let here = prepared.solve(&b).unwrap().0;
+    let there = std::thread::spawn(move || prepared.solve(&b).unwrap().0).join().unwrap();
     assert_eq!(here, there);
 }
 
 #[test]
 fn a_pool_of_the_program_s_gives_the_same_bits_inside_and_outside_of_it() {
-    use lacuna::cpu::{Cpu, CpuOptions};
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let a = Arc::new(Spec::parse("gen:convection:120x110").unwrap().build::<f64>().unwrap());
     let b = vec![1.0; a.rows()];
-    let solved = |dev: &mut Cpu| {
-        let mut prepared = LinearSystem::new(a.clone()).method("bicgstab").prepare(dev).unwrap();
-        let (x, outcome) = prepared.solve(dev, &b).unwrap();
+    let solved = |dev: &Device| {
+        let mut prepared = LinearSystem::new(a.clone()).method("bicgstab").on(dev).prepare().unwrap();
+        let (x, outcome) = prepared.solve(&b).unwrap();
         assert!(outcome.converged());
         x
     };
-    let expected = solved(&mut Cpu::new().unwrap());
+    let expected = solved(&Device::new(Cpu::new().unwrap()));
     for threads in [1, 2, 3] {
         let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap());
         // All threads must be running, so that they really compute.
         for gather in [false, true] {
             let options = CpuOptions { gather, parallel_from: Some(1), ..CpuOptions::default() };
-            let mut dev = Cpu::on_pool(pool.clone(), options).unwrap();
-            assert_eq!(dev.threads(), threads);
-            assert!(solved(&mut dev) == expected, "{threads} threads, from outside");
-            assert!(pool.install(|| solved(&mut dev)) == expected, "{threads} threads, from inside");
+            let cpu = Cpu::on_pool(pool.clone(), options).unwrap();
+            assert_eq!(cpu.threads(), threads);
+            let dev = Device::new(cpu);
+            assert!(solved(&dev) == expected, "{threads} threads, from outside");
+            assert!(pool.install(|| solved(&dev)) == expected, "{threads} threads, from inside");
         }
-        let all = pool.broadcast(|_| solved(&mut Cpu::on_pool(pool.clone(), CpuOptions::default()).unwrap()));
+        let beside = || Device::new(Cpu::on_pool(pool.clone(), CpuOptions::default()).unwrap());
+        let all = pool.broadcast(|_| solved(&beside()));
         assert!(all.iter().all(|x| *x == expected), "{threads} solves beside each other");
         let wrong = CpuOptions { threads: Some(threads + 1), ..CpuOptions::default() };
         assert!(matches!(Cpu::on_pool(pool.clone(), wrong), Err(Error::Argument { .. })));
@@ -169,29 +169,58 @@ fn resident() -> Option<usize> {
     text.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// Numbers below a bound, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound
+    }
+}
+
+/// Some hundred systems, ten thousand if `LACUNA_MANY` is set.
 #[test]
-fn ten_thousand_systems_leave_nothing_behind() {
+fn many_systems_dropped_in_any_order_leave_nothing_behind() {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let dev = &mut default_backend().unwrap();
-    let a = Arc::new(Spec::parse("gen:convection:20x20").unwrap().build::<f64>().unwrap());
-    let b = vec![1.0; a.rows()];
-    let (mark, mut at_first, mut first) = (dev.mark(), None, None);
-    for k in 0..10_000 {
-        let method = ["bicgstab", "gmres", "idr"][k % 3];
-        let system = LinearSystem::new(a.clone()).method(method).preconditioner("jacobi");
-        let mark = dev.mark();
-        let (x, outcome) = system.prepare(dev).unwrap().solve(dev, &b).unwrap();
-        dev.release(mark);
-        assert!(outcome.converged());
-        if k % 3 == 0 {
-            assert!(*first.get_or_insert_with(|| x.clone()) == x, "{k}");
+    let many = if std::env::var_os("LACUNA_MANY").is_some() { 10_000 } else { 600 };
+    let specs = ["gen:convection:20x20", "gen:convection:31x17:5", "gen:convection:9x8"];
+    let matrices = specs.map(|spec| Arc::new(Spec::parse(spec).unwrap().build::<f64>().unwrap()));
+    let methods = ["bicgstab", "gmres", "idr"].map(|method| ["none", "jacobi", "ilu0"].map(|p| (method, p)));
+    let kinds: Vec<_> =
+        matrices.iter().flat_map(|a| methods.as_flattened().iter().map(move |names| (a, *names))).collect();
+    let options = CpuOptions { threads: Some(2), ..CpuOptions::default() };
+    let dev = Device::new(Cpu::with(options).unwrap());
+    let nothing = dev.in_use();
+    assert_eq!((nothing.vectors, nothing.cells, nothing.matrices, nothing.plans), (0, 0, 0, 0));
+    let mut first: Vec<Option<Array1<f64>>> = vec![None; kinds.len()];
+    let (mut alive, mut random, mut at_first) = (Vec::new(), Random(1), None);
+    for made in 0..many {
+        let kind = random.below(kinds.len());
+        let (a, (method, precond)) = &kinds[kind];
+        let system = LinearSystem::new(Arc::clone(a)).method(method).preconditioner(precond);
+        alive.push((kind, system.on(&dev).prepare().unwrap()));
+        // Whichever solves, it does so in memory that others had before, and with its own numbers.
+        let which = random.below(alive.len());
+        let (kind, prepared) = &mut alive[which];
+        let (x, outcome) = prepared.solve(&vec![1.0; kinds[*kind].0.rows()]).unwrap();
+        assert!(outcome.converged(), "{made}: {outcome:?}");
+        assert!(
+            *first[*kind].get_or_insert_with(|| x.clone()) == x,
+            "{made}: other bits, {:?}",
+            kinds[*kind].1
+        );
+        let keep = random.below(8);
+        while alive.len() > keep {
+            alive.swap_remove(random.below(alive.len()));
         }
-        if k == 1000 {
+        if made == many / 4 {
             at_first = resident();
         }
     }
-    assert_eq!(dev.mark(), mark);
+    drop(alive);
+    assert_eq!(dev.in_use(), nothing);
     if let Some((first, last)) = at_first.zip(resident()) {
-        assert!(last < first + 1000, "{last} pages, {first} after a thousand systems");
+        assert!(last < first + 1000, "{last} pages, {first} after a quarter of the systems");
     }
 }

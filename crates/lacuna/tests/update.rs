@@ -2,6 +2,12 @@
 //! errors.
 use lacuna::prelude::*;
 
+/// A device that no other test uses, so that what is in use on it can be compared.
+fn own_device() -> Device {
+    let options = lacuna::cpu::CpuOptions { threads: Some(2), ..Default::default() };
+    Device::new(lacuna::cpu::Cpu::with(options).unwrap())
+}
+
 fn matrix() -> Csr<f64> {
     Spec::parse("gen:convection:9x8:5").unwrap().build().unwrap()
 }
@@ -27,25 +33,24 @@ fn ten_thousand_updates_leave_nothing_behind_and_give_the_bits_of_a_system_made_
     for (reorder, precond) in [("none", "jacobi"), ("rcm", "neumann:order=2")] {
         let a = matrix();
         let b = Array1::from_iter((0..a.rows()).map(|i| 1.0 + i as f64));
-        let dev = &mut default_backend().unwrap();
-        let mut prepared = system(a.clone(), reorder, precond).prepare(dev).unwrap();
-        let (mark, mut at_first) = (dev.mark(), None);
+        let dev = own_device();
+        let mut prepared = system(a.clone(), reorder, precond).on(&dev).prepare().unwrap();
+        let (before, mut at_first) = (dev.in_use(), None);
         for step in 0..10_000 {
-            prepared.update_values(dev, &values(&a, step)).unwrap();
-            let (x, outcome) = prepared.solve(dev, b.view()).unwrap();
+            prepared.update_values(&values(&a, step)).unwrap();
+            let (x, outcome) = prepared.solve(b.view()).unwrap();
             assert!(outcome.converged());
             if step % 1000 == 0 {
                 let mut fresh = a.clone();
                 fresh.set_values(&values(&a, step)).unwrap();
-                let other = &mut default_backend().unwrap();
-                let mut anew = system(fresh, reorder, precond).prepare(other).unwrap();
-                assert_eq!(x, anew.solve(other, b.view()).unwrap().0, "{step}");
+                let mut anew = system(fresh, reorder, precond).prepare().unwrap();
+                assert_eq!(x, anew.solve(b.view()).unwrap().0, "{step}");
             }
             if step == 1000 {
                 at_first = resident();
             }
         }
-        assert_eq!(dev.mark(), mark);
+        assert_eq!(dev.in_use(), before);
         if let Some((first, last)) = at_first.zip(resident()) {
             assert!(last < first + 1000, "{last} pages, {first} after a thousand updates");
         }
@@ -55,41 +60,38 @@ fn ten_thousand_updates_leave_nothing_behind_and_give_the_bits_of_a_system_made_
 #[test]
 fn what_does_not_fit_is_refused_and_the_system_stays_as_it_was() {
     let a = matrix();
-    let dev = &mut default_backend().unwrap();
-    let mut prepared = system(a.clone(), "none", "jacobi").prepare(dev).unwrap();
+    let mut prepared = system(a.clone(), "none", "jacobi").prepare().unwrap();
     let b = Array1::ones(a.rows());
-    let before = prepared.solve(dev, b.view()).unwrap().0;
-    assert!(matches!(prepared.update_values(dev, &[1.0]), Err(Error::Length { .. })));
+    let before = prepared.solve(b.view()).unwrap().0;
+    assert!(matches!(prepared.update_values(&[1.0]), Err(Error::Length { .. })));
     let mut bad = a.values().to_vec();
     bad[5] = f64::NAN;
-    assert!(matches!(prepared.update_values(dev, &bad), Err(Error::Entry { .. })));
-    assert_eq!(prepared.solve(dev, b.view()).unwrap().0, before);
+    assert!(matches!(prepared.update_values(&bad), Err(Error::Entry { .. })));
+    assert_eq!(prepared.solve(b.view()).unwrap().0, before);
     // Jacobi rejects a zero on the diagonal, and names its row.
     bad.copy_from_slice(a.values());
     let row = 7;
     let at = (a.row_ptr()[row] as usize..).find(|&k| a.col_idx()[k] as usize == row).unwrap();
     bad[at] = 0.0;
-    assert!(matches!(prepared.update_values(dev, &bad), Err(Error::Entry { row: 7, column: 7, .. })));
-    prepared.update_values(dev, a.values()).unwrap();
-    assert_eq!(prepared.solve(dev, b.view()).unwrap().0, before);
+    assert!(matches!(prepared.update_values(&bad), Err(Error::Entry { row: 7, column: 7, .. })));
+    prepared.update_values(a.values()).unwrap();
+    assert_eq!(prepared.solve(b.view()).unwrap().0, before);
 }
 
 #[test]
 fn options_stand_in_names() {
-    let dev = &mut default_backend().unwrap();
     let b = Array1::ones(matrix().rows());
     for (method, precond) in [("gmres:restart=7", "neumann:order=4,omega=0.8"), ("bicgstab", "neumann")] {
         let mut prepared =
-            LinearSystem::new(matrix()).method(method).preconditioner(precond).prepare(dev).unwrap();
-        assert!(prepared.solve(dev, b.view()).unwrap().1.converged());
+            LinearSystem::new(matrix()).method(method).preconditioner(precond).prepare().unwrap();
+        assert!(prepared.solve(b.view()).unwrap().1.converged());
         assert_eq!(
             (prepared.method().name.as_str(), prepared.preconditioner().name.as_str()),
             (method, precond)
         );
     }
     let refused = |method: &str, precond: &str| {
-        let dev = &mut default_backend().unwrap();
-        let system = LinearSystem::new(matrix()).method(method).preconditioner(precond).prepare(dev);
+        let system = LinearSystem::new(matrix()).method(method).preconditioner(precond).prepare();
         system.err().unwrap().to_string()
     };
     assert!(refused("gmres:cycle=3", "none").contains("its options are restart=30"));
@@ -102,7 +104,7 @@ fn options_stand_in_names() {
 struct TwoSweeps;
 
 impl<T: Scalar> Preconditioner<T> for TwoSweeps {
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_, T>) -> Result<Parts<T>> {
         let d = lacuna::solvers::inverse_diagonal(a)?;
         Ok(Parts::new().vector(d).scratch(a.rows()).scratch(a.rows()).report("sweeps", 2))
     }
@@ -116,13 +118,13 @@ impl<T: Scalar> Preconditioner<T> for TwoSweeps {
 #[test]
 fn what_the_preconditioner_reports_is_that_of_the_last_values() {
     let a = Spec::parse("gen:poisson2d:40x40").unwrap().build::<f64>().unwrap();
-    let (b, dev) = (Array1::ones(a.rows()), &mut default_backend().unwrap());
-    let mut prepared = LinearSystem::new(a.clone()).preconditioner("amg").prepare(dev).unwrap();
+    let b = Array1::ones(a.rows());
+    let mut prepared = LinearSystem::new(a.clone()).preconditioner("amg").prepare().unwrap();
     let mut parts_of_setup = || {
-        let choices = prepared.solve(dev, b.view()).unwrap().1.choices;
+        let choices = prepared.solve(b.view()).unwrap().1.choices;
         let lines: Vec<_> = choices.into_iter().filter(|line| line.contains(" set-up ")).collect();
         let doubled: Vec<f64> = a.values().iter().map(|v| 2.0 * v).collect();
-        prepared.update_values(dev, &doubled).unwrap();
+        prepared.update_values(&doubled).unwrap();
         lines
     };
     let (made, updated) = (parts_of_setup(), parts_of_setup());
@@ -134,14 +136,12 @@ fn what_the_preconditioner_reports_is_that_of_the_last_values() {
 #[test]
 fn a_preconditioner_of_ones_own_is_updated_and_tells_what_it_made() {
     let a = matrix();
-    let dev = &mut default_backend().unwrap();
-    let mut prepared = LinearSystem::new(a.clone()).own_preconditioner(TwoSweeps).prepare(dev).unwrap();
+    let mut prepared = LinearSystem::new(a.clone()).own_preconditioner(TwoSweeps).prepare().unwrap();
     let b = Array1::ones(a.rows());
-    let plain =
-        LinearSystem::new(a.clone()).preconditioner("none").prepare(dev).unwrap().solve(dev, b.view());
-    let (plain, own) = (plain.unwrap().1, prepared.solve(dev, b.view()).unwrap().1);
+    let plain = LinearSystem::new(a.clone()).preconditioner("none").prepare().unwrap().solve(b.view());
+    let (plain, own) = (plain.unwrap().1, prepared.solve(b.view()).unwrap().1);
     assert!(own.converged() && own.iterations < plain.iterations);
     assert!(own.choices.contains(&"preconditioner own: sweeps 2".to_string()), "{:?}", own.choices);
-    prepared.update_values(dev, &values(&a, 3)).unwrap();
-    assert!(prepared.solve(dev, b.view()).unwrap().1.converged());
+    prepared.update_values(&values(&a, 3)).unwrap();
+    assert!(prepared.solve(b.view()).unwrap().1.converged());
 }

@@ -1,29 +1,31 @@
 //! Sparse algebra on the device: see [`lacuna_gpu::algebra`].
 use crate::backend::OpenCl;
+use crate::compiler::FirstLaunches;
 use crate::driver::{Arg, Buffer, Status};
-use crate::source::FirstLaunches;
-use bytemuck::Pod;
-use lacuna_engine::{CompressedRows, Error, Format, Graph, Result, Scalar};
+use lacuna_engine::{Each, Error, FormatRefs, Graph, NumberType, Products, Result};
 use lacuna_gpu::algebra::{
     AlgebraDevice, GROUP, Kernel, KernelArgument, PRODUCT_KERNELS, SET_KERNELS, TEAM, Threads,
     distance_two_set, sparse_product,
 };
-use std::marker::PhantomData;
 
 const OPERATION: &str = "sparse algebra";
+/// Kernels that know no number type are built with one that every device has.
+const UNTYPED: NumberType = NumberType::F32;
 
 /// The device at work on matrices of one number type.
-struct Algebra<'d, T> {
+struct Algebra<'d> {
     dev: &'d mut OpenCl,
-    of: PhantomData<T>,
+    kind: NumberType,
 }
 
 impl OpenCl {
-    pub(crate) fn multiply_sparse<T: Scalar>(
+    pub(crate) fn multiply_sparse(
         &mut self,
-        factors: &[&dyn Format<T>],
-    ) -> Result<Option<CompressedRows<T>>> {
-        self.with_kernels::<T, _>(&PRODUCT_KERNELS, |dev| sparse_product(dev, factors))
+        factors: &[Each<FormatRefs<'_>>],
+    ) -> Result<Option<Each<Products>>> {
+        let kind = factors.first().map_or(UNTYPED, Each::kind);
+        self.driver.device.check_type(kind)?;
+        self.with_kernels(kind, &PRODUCT_KERNELS, |dev| sparse_product(dev, factors))
     }
 
     pub(crate) fn independent_set(
@@ -31,72 +33,65 @@ impl OpenCl {
         graph: Graph<'_>,
         priorities: &[u64],
     ) -> Result<Option<Vec<u32>>> {
-        self.with_kernels::<f32, _>(&SET_KERNELS, |dev| distance_two_set(dev, graph, priorities))
+        self.with_kernels(UNTYPED, &SET_KERNELS, |dev| distance_two_set(dev, graph, priorities))
     }
 
     /// Sparse algebra, after its kernels are built; none where groups of the device are too small for them.
-    fn with_kernels<T: Scalar, X>(
+    fn with_kernels<X>(
         &mut self,
+        kind: NumberType,
         kernels: &[Kernel],
-        work: impl FnOnce(&mut Algebra<'_, T>) -> Result<Option<X>>,
+        work: impl FnOnce(&mut Algebra<'_>) -> Result<Option<X>>,
     ) -> Result<Option<X>> {
         let (typed, others): (Vec<_>, Vec<_>) = kernels.iter().partition(|kernel| kernel.is_typed);
         let entries =
             |kernels: Vec<Kernel>| kernels.iter().map(|kernel| (kernel.stem, 0)).collect::<Vec<_>>();
         let (typed, others) = (entries(typed), entries(others));
-        // Those that know no number type are built with one that every device has.
-        let is_first = self.build::<T>(&typed)? | self.build::<f32>(&others)?;
+        let is_first = self.build(kind, &typed)? | self.build(UNTYPED, &others)?;
         // NVIDIA's driver does not tell; its groups are large enough.
-        if !self.device.is_nvidia() {
+        if !self.driver.device.is_nvidia() {
             for entry in others {
-                if self.kernel::<f32>(entry)?.group_limit(self.device.id) < GROUP {
+                if self.kernel(UNTYPED, entry)?.group_limit(self.driver.device.id) < GROUP {
                     return Ok(None);
                 }
             }
         }
-        let _first = is_first.then(|| FirstLaunches::hold(&self.device));
-        let done = work(&mut Algebra { dev: self, of: PhantomData });
+        let _first = is_first.then(|| FirstLaunches::hold(&self.driver.device));
+        let done = work(&mut Algebra { dev: self, kind });
         if done.is_err() {
             // The first error is the one to report.
-            let _ = self.queue.finish();
+            let _ = self.driver.queue.finish();
         }
         done
     }
 }
 
-impl<T> Algebra<'_, T> {
-    fn failed(&self, operation: &str) -> impl Fn(Status) -> Error + use<T> {
-        let (device, other) = (self.dev.device.name.clone(), self.dev.fail(operation));
+impl Algebra<'_> {
+    /// Makes errors: those of memory as such, whatever the driver was doing.
+    fn failed(&self, operation: &str) -> impl Fn(Status) -> Error + use<> {
+        let (out_of_memory, other) = (self.dev.driver.device.name.clone(), self.dev.driver.fail(operation));
         move |status| match status.is_out_of_memory() {
             true => Error::OutOfMemory {
                 operation: OPERATION.into(),
-                device: device.clone(),
+                device: out_of_memory.clone(),
                 requested: 0,
                 available: None,
             },
             false => other(status),
         }
     }
-    fn buffer(&self, bytes: usize) -> Result<Buffer> {
-        let OpenCl { memory, context, queue, .. } = &*self.dev;
-        memory.buffer(context, queue, bytes.max(16).next_multiple_of(4), OPERATION)
-    }
 }
 
-impl<T: Scalar> AlgebraDevice for Algebra<'_, T> {
+impl AlgebraDevice for Algebra<'_> {
     type Array = Buffer;
     fn zeros(&mut self, bytes: usize) -> Result<Buffer> {
-        let buffer = self.buffer(bytes)?;
-        let filled = self.dev.queue.fill(&buffer, 0, bytes.max(16).next_multiple_of(4), &[0; 4]);
-        filled.map(|()| buffer).map_err(self.failed(OPERATION))
+        self.dev.driver.zeros(bytes, OPERATION)
     }
-    fn array<E: Pod>(&mut self, elements: &[E]) -> Result<Buffer> {
-        let buffer = self.buffer(size_of_val(elements))?;
-        let written = self.dev.queue.write(&buffer, 0, bytemuck::cast_slice(elements));
-        written.map(|()| buffer).map_err(self.failed(OPERATION))
+    fn array(&mut self, bytes: &[u8]) -> Result<Buffer> {
+        self.dev.driver.filled(bytes, OPERATION)
     }
-    fn read<E: Pod>(&mut self, from: &Buffer, to: &mut [E]) -> Result<()> {
-        self.dev.queue.read(from, 0, bytemuck::cast_slice_mut(to)).map_err(self.failed(OPERATION))
+    fn read(&mut self, from: &Buffer, to: &mut [u8]) -> Result<()> {
+        self.dev.driver.queue.read(from, 0, to).map_err(self.failed(OPERATION))
     }
     fn launch(
         &mut self,
@@ -113,8 +108,7 @@ impl<T: Scalar> AlgebraDevice for Algebra<'_, T> {
             return Ok(());
         }
         let entry = (kernel.stem, 0);
-        let mut found =
-            if kernel.is_typed { self.dev.kernel::<T>(entry) } else { self.dev.kernel::<f32>(entry) }?;
+        let mut found = self.dev.kernel(if kernel.is_typed { self.kind } else { UNTYPED }, entry)?;
         let mut queued = || {
             for (index, argument) in (0..).zip(arguments) {
                 let argument = match argument {
@@ -123,7 +117,7 @@ impl<T: Scalar> AlgebraDevice for Algebra<'_, T> {
                 };
                 found.set(index, &argument)?;
             }
-            self.dev.queue.launch(&found, groups, size)
+            self.dev.driver.queue.launch(&found, groups, size)
         };
         queued().map_err(self.failed(kernel.stem))
     }

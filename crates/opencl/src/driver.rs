@@ -1,13 +1,37 @@
 //! The OpenCL calls of this crate, with owners for the objects they create. Every failure becomes an error
 //! value: the status, its name, and the operation.
 mod queue;
+use crate::device::Device;
 pub(crate) use crate::status::*;
+use lacuna_engine::{Error, Result};
 use ocl_core::ffi;
 pub(crate) use queue::Arg;
 use std::ffi::{CString, c_void};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An open device and its in-order queue.
+pub(crate) struct Driver {
+    // The context must be dropped last.
+    pub(crate) queue: Queue,
+    pub(crate) context: Arc<Context>,
+    pub(crate) device: Device,
+}
+
+impl Driver {
+    pub(crate) fn new(device: Device) -> Result<Self> {
+        let fail = |status| failed(&device.name, "opening the device", status);
+        let context = Arc::new(Context::new(device.id).map_err(fail)?);
+        let queue = context.queue(device.id).map_err(fail)?;
+        Ok(Driver { queue, context, device })
+    }
+    /// Makes errors of an operation.
+    pub(crate) fn fail(&self, operation: &str) -> impl Fn(Status) -> Error + use<> {
+        let (device, operation) = (self.device.name.clone(), operation.to_owned());
+        move |status| failed(&device, &operation, status)
+    }
+}
 
 /// A device of a platform; platforms and devices live as long as the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,19 @@
 //! Runs a program: work is queued ahead, and reads queued behind it report progress to the host.
 use crate::backend::OpenCl;
+use crate::compiler::{FirstLaunches, JIT_CELLS_AT, JIT_HISTORY_AT};
 use crate::driver::{Arg, Event, Status};
 use crate::jit::{JIT_BUDGET, JIT_ENTER, JIT_SHORT_HISTORY};
 use crate::launches::Steps;
 use crate::one_group::PROGRAM_BUDGET;
 use crate::plan::{ADVANCE_MODE, Execution, HISTORY, Prepared};
-use crate::source::{JIT_CELLS_AT, JIT_HISTORY_AT};
+use lacuna_engine::cells::{Instr, Machine};
 use lacuna_engine::encode::{self, real_bits, real_from_bits};
-use lacuna_engine::{Finish, Program, Progress, Reason, Result, Run, Scalar, Section};
+use lacuna_engine::lower::Sweep;
+use lacuna_engine::{
+    Finish, History, NumberType, Op, OpKind, Program, Progress, Result, Run, Scalar, Section, State,
+    catching, with_number,
+};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// The modes of the kernel `advance`, as in `kernels-opencl/shared/cells.cl`.
@@ -29,9 +35,9 @@ fn word(words: &Words, at: u32) -> u64 {
 }
 
 /// Queues rounds of one program.
-struct Rounds<'a, T> {
+struct Rounds<'a> {
     dev: &'a OpenCl,
-    prepared: &'a mut Prepared<T>,
+    prepared: &'a mut Prepared,
     /// Operations with vectors, for each section.
     sections: [Vec<usize>; 3],
     /// Iterations that one run of `each` counts.
@@ -46,17 +52,18 @@ struct Rounds<'a, T> {
     short_history: bool,
 }
 
-impl<T: Scalar> Rounds<'_, T> {
+impl Rounds<'_> {
     fn launch_section(&self, section: u32) -> Result<(), Status> {
         let Execution::Launches(steps) = &self.prepared.execution else { return Ok(()) };
         let steps = self.sections[section as usize].iter().filter_map(|op| steps[*op].as_ref());
         let mut launches = steps.flat_map(Steps::launches);
-        launches.try_for_each(|launch| self.dev.queue.launch(&launch.kernel, launch.groups, launch.size))
+        launches
+            .try_for_each(|launch| self.dev.driver.queue.launch(&launch.kernel, launch.groups, launch.size))
     }
 
     fn advance(&mut self, mode: u32) -> Result<(), Status> {
         self.prepared.advance.set(ADVANCE_MODE, &Arg::Word(mode))?;
-        self.dev.queue.launch(&self.prepared.advance, 1, 1)
+        self.dev.driver.queue.launch(&self.prepared.advance, 1, 1)
     }
 
     /// Queues everything before the first iteration.
@@ -79,11 +86,11 @@ impl<T: Scalar> Rounds<'_, T> {
                 kernel.set(JIT_SHORT_HISTORY, &Arg::Word(self.short_history.into()))?;
                 kernel.set(JIT_ENTER, &Arg::Word(self.begins.into()))?;
                 self.begins = false;
-                return self.dev.queue.launch(kernel, jit.launch.groups, jit.launch.size);
+                return self.dev.driver.queue.launch(kernel, jit.launch.groups, jit.launch.size);
             }
             Execution::OneGroup(launch) => {
                 launch.kernel.set(PROGRAM_BUDGET, &budget)?;
-                return self.dev.queue.launch(&launch.kernel, launch.groups, launch.size);
+                return self.dev.driver.queue.launch(&launch.kernel, launch.groups, launch.size);
             }
             Execution::Launches(_) => {}
         }
@@ -108,8 +115,8 @@ impl<T: Scalar> Rounds<'_, T> {
         let to = bytemuck::cast_slice_mut(&mut host[place][..words]);
         // SAFETY: the buffer is in a box that the plan owns; it is not accessed before the event has been
         // waited for, and `execute` waits for the queue before it returns, also after a failure.
-        let event = unsafe { self.dev.queue.read_later(control, 0, to) }?;
-        self.dev.queue.flush()?;
+        let event = unsafe { self.dev.driver.queue.read_later(control, 0, to) }?;
+        self.dev.driver.queue.flush()?;
         Ok(event)
     }
 }
@@ -120,28 +127,89 @@ fn is_short(limit: u64) -> bool {
 }
 
 impl OpenCl {
-    pub(crate) fn run<T: Scalar>(
+    /// Runs a prepared program after checking what may have changed since. Nothing is queued any more when it returns.
+    pub(crate) fn run_checked(
         &mut self,
-        program: &Program<T>,
-        prepared: &mut Prepared<T>,
+        program: &Program,
+        prepared: &mut Box<Prepared>,
         run: Run<'_>,
     ) -> Result<Finish> {
+        if prepared.epoch != self.store.epoch {
+            self.store.check(program)?;
+            prepared.epoch = self.store.epoch;
+        }
+        if prepared.holds_entries() && prepared.values != self.store.values {
+            *prepared = self.making_room(|this| this.prepare(program))?;
+        }
+        let first = if prepared.is_fresh() { FirstLaunches::hold(&self.driver.device) } else { None };
+        let finish = self.run(program, prepared, run);
+        if finish.is_err() || first.is_some() {
+            // Nothing queued may outlive the memory it uses. The first error is the one to report.
+            let _ = self.driver.queue.finish();
+        }
+        finish
+    }
+
+    /// Runs one operation: its instructions on the host, the rest on the device. Slow, for what no program can do.
+    pub(crate) fn alone(&mut self, kind: OpKind, pass: &Sweep, state: State<'_>) -> Result<()> {
+        let mut op = Op { kind, sweep: pass.clone() };
+        let whole = Program::once(op.clone())?;
+        self.store.check(&whole)?;
+        let used = encode::encode(&whole)?.cells;
+        (op.sweep.before, op.sweep.after) = (Vec::new(), Vec::new());
+        let bare = Program::once(op)?;
+        with_number!(pass.kind, T => self.around::<T>(&bare, pass, used, state))
+    }
+
+    /// Runs a program between the instructions of a pass, which use these cells.
+    fn around<T: Scalar>(
+        &mut self,
+        program: &Program,
+        pass: &Sweep,
+        used: Range<u32>,
+        state: State<'_>,
+    ) -> Result<()> {
+        let first = used.start as usize;
+        let mut machine = Machine {
+            cells: vec![T::from_real(0.0); used.end as usize],
+            control: *state.control,
+            history: std::mem::take(state.history),
+        };
+        let mut run = |this: &mut Self, code: &[Instr]| {
+            let cells = bytemuck::cast_slice_mut(&mut machine.cells[first..]);
+            this.store.read_range(&this.driver, T::KIND, first, cells)?;
+            let goes_on = machine.run(code);
+            let cells = bytemuck::cast_slice(&machine.cells[first..]);
+            this.store.write_range(&this.driver, T::KIND, first, cells).map(|()| goes_on)
+        };
+        let done = catching(|| {
+            if run(self, &pass.before)? {
+                let mut prepared = self.making_room(|this| this.prepare(program))?;
+                let once = Run { limit: 1, history: &mut History::off(), watch: None };
+                self.run_checked(program, &mut prepared, once)?;
+                run(self, &pass.after)?;
+            }
+            Ok(())
+        });
+        (*state.control, *state.history) = (machine.control, machine.history);
+        done
+    }
+
+    fn run(&mut self, program: &Program, prepared: &mut Prepared, run: Run<'_>) -> Result<Finish> {
         let Run { limit, history, mut watch } = run;
         history.reset(limit);
-        let operation = format!("running `{}`", program.name);
-        // If a handle is stale, the error names the pass that needs it.
-        self.check_live(prepared, &operation).or_else(|error| self.memory.check(program).and(Err(error)))?;
+        let (operation, kind) = (format!("running `{}`", program.name()), prepared.encoded.kind);
         self.take_jit(prepared, &operation)?;
         self.bind(prepared)?;
-        let fail = self.fail(&operation);
-        let nan = real_bits::<T>(f64::NAN);
+        let fail = self.driver.fail(&operation);
+        let nan = real_bits(kind, f64::NAN);
         let start = prepared.encoded.control(limit, history.stride, HISTORY as u64, nan);
         let [.., written] = &mut prepared.host;
         written[..start.len()].copy_from_slice(&start);
         // SAFETY: the buffer does not change until this returns, and everything queued has been waited for by
         // then.
         unsafe {
-            self.queue.write_later(&prepared.control, 0, bytemuck::cast_slice(&written[..start.len()]))
+            self.driver.queue.write_later(&prepared.control, 0, bytemuck::cast_slice(&written[..start.len()]))
         }
         .map_err(&fail)?;
 
@@ -212,8 +280,8 @@ impl OpenCl {
                 && iterations > reported
             {
                 reported = iterations;
-                let rr = real_from_bits::<T>(word(&state, encode::CONTROL_RECURRENCE));
-                cancelled = watch(Progress { iterations, rr }).is_break();
+                let rr = real_from_bits(kind, word(&state, encode::CONTROL_RECURRENCE));
+                cancelled = catching(|| Ok(watch(Progress { iterations, rr })))?.is_break();
                 if cancelled {
                     rounds.advance(MODE_CANCEL).map_err(&fail)?;
                     rounds.launch_section(encode::SECTION_RESTART).map_err(&fail)?;
@@ -226,50 +294,50 @@ impl OpenCl {
         }
         if jit && is_short(limit) {
             let count = (word(&state, encode::CONTROL_HISTORY) as usize).min(JIT_CELLS_AT - JIT_HISTORY_AT);
-            add_history::<T>(bytemuck::cast_slice(&prepared.host[last][JIT_HISTORY_AT..]), count, history);
+            add_history(kind, bytemuck::cast_slice(&prepared.host[last][JIT_HISTORY_AT..]), count, history);
         } else {
-            self.read_history::<T>(&state, history).map_err(&fail)?;
+            self.read_history(kind, &state, history).map_err(&fail)?;
         }
         if jit {
             let cells = &prepared.host[last][JIT_CELLS_AT..];
-            self.memory.mirror::<T>(prepared.encoded.cells.clone(), bytemuck::cast_slice(cells));
+            self.store.mirror(kind, prepared.encoded.cells.clone(), bytemuck::cast_slice(cells));
         }
-        let reason = word(&state, encode::CONTROL_REASON) as usize;
         Ok(Finish {
-            reason: program.reasons.get(reason).copied().unwrap_or(Reason::Limit),
+            reason: program.reason(word(&state, encode::CONTROL_REASON) as u32),
             iterations: word(&state, encode::CONTROL_ITERATIONS),
             restarts: word(&state, encode::CONTROL_RESTARTS),
-            recurrence: real_from_bits::<T>(word(&state, encode::CONTROL_RECURRENCE)),
-            confirmed: real_from_bits::<T>(word(&state, encode::CONTROL_CONFIRMED)),
+            recurrence: real_from_bits(kind, word(&state, encode::CONTROL_RECURRENCE)),
+            confirmed: real_from_bits(kind, word(&state, encode::CONTROL_CONFIRMED)),
         })
     }
 
-    fn read_history<T: Scalar>(
-        &self,
-        state: &Words,
-        history: &mut lacuna_engine::History,
-    ) -> Result<(), Status> {
+    fn read_history(&self, kind: NumberType, state: &Words, history: &mut History) -> Result<(), Status> {
         let count = (word(state, encode::CONTROL_HISTORY) as usize).min(HISTORY);
         let Some(scratch) = self.scratch.as_ref().filter(|_| count > 0) else { return Ok(()) };
-        let mut bytes = vec![0u8; count * size_of::<T::Real>()];
-        self.queue.read(&scratch.history, 0, &mut bytes)?;
-        add_history::<T>(&bytes, count, history);
+        let mut bytes = vec![0u8; count * real_size(kind)];
+        self.driver.queue.read(&scratch.history, 0, &mut bytes)?;
+        add_history(kind, &bytes, count, history);
         Ok(())
     }
 }
 
+/// Bytes of a part of a number.
+fn real_size(kind: NumberType) -> usize {
+    if kind == kind.narrow() { 4 } else { 8 }
+}
+
 /// Appends `count` numbers of the real type, as the device wrote them.
-fn add_history<T: Scalar>(bytes: &[u8], count: usize, history: &mut lacuna_engine::History) {
-    let size = size_of::<T::Real>();
+fn add_history(kind: NumberType, bytes: &[u8], count: usize, history: &mut History) {
+    let size = real_size(kind);
     let number = |bytes: &[u8]| {
         let mut word = [0; 8];
         word[..size].copy_from_slice(bytes);
-        real_from_bits::<T>(u64::from_le_bytes(word))
+        real_from_bits(kind, u64::from_le_bytes(word))
     };
     history.values.extend(bytes.chunks_exact(size).take(count).map(number));
 }
 
-impl<T: Scalar> Rounds<'_, T> {
+impl Rounds<'_> {
     /// Lengthens rounds as the solve proceeds, up to the maximum duration of a round.
     fn grow(&mut self, last: Duration, iterations: u64) {
         if last > ROUND {

@@ -1,11 +1,11 @@
 //! A whole program as a generated kernel: how rows and local memory are divided, and when it is compiled.
 use crate::Mode;
 use crate::backend::OpenCl;
+use crate::compiler::Source;
 use crate::driver::{Arg, Buffer, Kernel, Program};
 use crate::plan::Launch;
-use crate::source::Source;
 use lacuna_engine::encode::Encoded;
-use lacuna_engine::{Matrix, Result, Scalar};
+use lacuna_engine::{Matrix, NumberType, Result};
 use lacuna_gpu::{Device, Laid, Layout, MatrixFacts, SEGMENT, background, has_shorter};
 use std::sync::{Arc, OnceLock};
 
@@ -72,8 +72,8 @@ const STACK: usize = 16 << 20;
 
 impl OpenCl {
     /// The generated kernel of a program.
-    pub(crate) fn jit<T: Scalar>(&mut self, e: &Encoded<T>, operation: &str) -> Result<JitState> {
-        let generated = match self.plans.program(e, 0) {
+    pub(crate) fn jit(&mut self, e: &Encoded, operation: &str) -> Result<JitState> {
+        let generated = match self.kept.program(e, 0) {
             Some(generated) => Some(generated),
             None => self.generated(e, operation)?,
         };
@@ -84,37 +84,37 @@ impl OpenCl {
     }
 
     /// The kernel text of a program, with its matrices on the device; `None` if no kernel can be generated.
-    fn generated<T: Scalar>(&mut self, e: &Encoded<T>, operation: &str) -> Result<Option<Generated>> {
-        let mut plans = std::mem::take(&mut self.plans);
+    fn generated(&mut self, e: &Encoded, operation: &str) -> Result<Option<Generated>> {
+        let mut plans = std::mem::take(&mut self.kept);
         let laid = self.lay_out(e, operation, &mut plans);
-        self.plans = plans;
+        self.kept = plans;
         let Some((layout, laid)) = laid? else { return Ok(None) };
         let entries = match laid {
             Laid::Cached(entries) => entries,
             Laid::New(repacked, key, way) => {
                 let entries = Arc::new([
-                    self.filled(bytemuck::cast_slice(&repacked.windows), operation)?,
-                    self.filled(bytemuck::cast_slice(&repacked.columns), operation)?,
-                    self.filled(bytemuck::cast_slice(&repacked.values), operation)?,
+                    self.driver.filled(bytemuck::cast_slice(&repacked.windows), operation)?,
+                    self.driver.filled(bytemuck::cast_slice(&repacked.columns), operation)?,
+                    self.driver.filled(bytemuck::cast_slice(&repacked.values), operation)?,
                 ]);
-                self.plans.keep(key, way, entries.clone());
+                self.kept.keep(key, way, entries.clone());
                 entries
             }
         };
-        let params = Arc::new(self.filled(bytemuck::cast_slice(&layout.generated.params), operation)?);
-        let compiled = self.compiled::<T>(&layout.text)?;
+        let params = Arc::new(self.driver.filled(bytemuck::cast_slice(&layout.generated.params), operation)?);
+        let compiled = self.compiled(e.kind, &layout.text)?;
         let generated = Generated { layout: Arc::new(layout), entries, params, compiled };
-        self.plans.keep_program(e, 0, generated.clone());
+        self.kept.keep_program(e, 0, generated.clone());
         Ok(Some(generated))
     }
 
     /// The program of a generated text: from disk, else compiled now for [`Mode::Jit`], or by its own thread
     /// for [`Mode::Auto`]. That thread may outlive the backend; it ends when its compilation does.
-    fn compiled<T: Scalar>(&mut self, text: &str) -> Result<Compiled> {
+    fn compiled(&mut self, kind: NumberType, text: &str) -> Result<Compiled> {
         if let Some(known) = self.generated.get(text) {
             return Ok(known.clone());
         }
-        let source = Source::new(&self.context, &self.device, T::KIND, text.into());
+        let source = Source::new(&self.driver, kind, text.into());
         let compiled = Compiled::default();
         if let Some(program) = source.kept() {
             let _ = compiled.set(Some(program));
@@ -138,41 +138,38 @@ impl OpenCl {
         }
     }
 
-    fn lay_out<T: Scalar>(
+    fn lay_out(
         &self,
-        e: &Encoded<T>,
+        e: &Encoded,
         operation: &str,
         plans: &mut PlanCache,
-    ) -> Result<Option<(Layout, Laid<T, Entries>)>> {
+    ) -> Result<Option<(Layout, Laid<Entries>)>> {
         let n = e.n as usize;
         let (segments, units) = (n.div_ceil(SEGMENT), self.together());
-        let most = self.device.largest_group.min(1024) / SEGMENT;
+        let most = self.driver.device.largest_group.min(1024) / SEGMENT;
         if !self.generates_kernels() || n == 0 || most == 0 || e.matrices.iter().any(|a| a.cols > n) {
             return Ok(None);
         }
-        let facts = |a: &Matrix<T>| {
-            self.memory.matrix_words(*a, operation)?;
-            let stages = (a.bytes as u64) < self.device.memory / 8;
-            let facts = |format| MatrixFacts { format, serial: a.serial, stages };
-            Ok(self.memory.format(*a).map(|format| facts(&**format)))
+        let facts = |a: &Matrix| {
+            let stages = (a.bytes as u64) < self.driver.device.memory / 8;
+            Ok(MatrixFacts { format: self.store.format(*a, operation)?, serial: a.serial, stages })
         };
-        let matrices = e.matrices.iter().map(facts).collect::<Result<Option<Vec<_>>>>()?;
-        let Some(matrices) = matrices else { return Ok(None) };
+        let matrices = e.matrices.iter().map(facts).collect::<Result<Vec<_>>>()?;
         // Long rows justify more work-groups, which share segments; see `Layout::resident`.
         let long = matrices.iter().any(MatrixFacts::has_long_rows);
         let alone = segments <= most;
         let resident = units > 1 && segments.div_ceil(units) <= most && segments <= SEGMENTS;
-        let streaming = units > 1 && self.device.is_nvidia() && segments <= SEGMENT * SEGMENT;
+        let streaming = units > 1 && self.driver.device.is_nvidia() && segments <= SEGMENT * SEGMENT;
         let groups = match () {
             () if alone && ((n <= ONE_GROUP_ROWS && !long) || !resident) => 1,
             () if resident || streaming => segments.min(units),
             () => return Ok(None),
         };
         let device = Device {
-            nvidia: self.device.is_nvidia(),
-            cache: if self.device.asks_cache() { self.device.cache() } else { 0 },
+            nvidia: self.driver.device.is_nvidia(),
+            cache: if self.driver.device.asks_cache() { self.driver.device.cache() } else { 0 },
             local: self.local_budget(),
-            largest: self.device.largest_group,
+            largest: self.driver.device.largest_group,
             size: 0,
             ways: 0,
             units,
@@ -190,26 +187,22 @@ impl OpenCl {
     }
 
     /// The kernel with the buffers of a plan, once its program is compiled.
-    pub(crate) fn jit_state<T: Scalar>(
-        &self,
-        e: &Encoded<T>,
-        generated: Generated,
-        operation: &str,
-    ) -> Result<JitState> {
+    pub(crate) fn jit_state(&self, e: &Encoded, generated: Generated, operation: &str) -> Result<JitState> {
         let program = match generated.compiled.get() {
             Some(Some(program)) => program,
             Some(None) => return Ok(JitState::Unavailable),
             None => return Ok(JitState::Compiling(generated)),
         };
-        let fail = self.fail(operation);
-        let kernel = |stem: &str| program.kernel(&format!("{stem}_{}", T::KIND.name())).map_err(&fail);
+        let fail = self.driver.fail(operation);
+        let kernel = |stem: &str| program.kernel(&format!("{stem}_{}", e.kind.name())).map_err(&fail);
         let (mut kernel, advance) = (kernel("solve")?, kernel("advance")?);
         let Layout { groups, shape, half, shared, local, .. } = &*generated.layout;
         // NVIDIA's limit applies to kernels without a required work-group size.
-        if !self.device.is_nvidia() && kernel.group_limit(self.device.id) < shape.size {
+        if !self.driver.device.is_nvidia() && kernel.group_limit(self.driver.device.id) < shape.size {
             return Ok(JitState::Unavailable);
         }
-        let (exchange, shared) = (self.zeros(2 * half * 8, operation)?, self.zeros(8 * shared, operation)?);
+        let (exchange, shared) =
+            (self.driver.zeros(2 * half * 8, operation)?, self.driver.zeros(8 * shared, operation)?);
         let words = [e.cells.start, e.cells.len() as u32, 0, 0, e.n, *half as u32, 0].map(Arg::Word);
         for (i, arg) in words.into_iter().chain(local.map(Arg::Local)).enumerate() {
             kernel.set(13 + i as u32, &arg).map_err(&fail)?;
@@ -218,37 +211,33 @@ impl OpenCl {
         let buffers = Buffers { exchange, shared, generated };
         Ok(JitState::Ready(Jit { launch, buffers }, advance))
     }
-
-    fn zeros(&self, bytes: usize, operation: &str) -> Result<Buffer> {
-        let bytes = bytes.next_multiple_of(16);
-        let buffer = self.memory.buffer(&self.context, &self.queue, bytes, operation)?;
-        self.queue.fill(&buffer, 0, bytes, &[0; 4]).map_err(self.fail(operation))?;
-        Ok(buffer)
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::plan::Prepared;
     use crate::{Mode, OpenCl, OpenClOptions};
-    use lacuna_engine::{Backend, History, Pass, Plan, Recorder, Run, Vector};
+    use lacuna_engine::{Device, History, Matrix, Owned, Pass, Plan, Recorder, Run, Vector};
     use lacuna_formats::{Csr, Spec, Triplets, convert};
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    /// A device, a plan of a loop on it, and its solution vector; `None` on CPUs, which have no generated
-    /// kernels (PoCL takes minutes to compile one).
-    fn planned(mode: Mode) -> Option<(OpenCl, Plan<f64>, Vector<f64>)> {
+    /// A device in this mode; `None` on CPUs, which have no generated kernels (PoCL takes minutes to compile one).
+    fn device(mode: Mode) -> Option<Device> {
         let options = OpenClOptions { mode, ..OpenClOptions::from_env().unwrap() };
         let dev = OpenCl::new(options).ok().filter(|dev| dev.modes().contains(&Mode::Jit));
-        let Some(mut dev) = dev else {
+        if dev.is_none() {
             eprintln!("SKIPPED, no OpenCL device that generates kernels");
-            return None;
-        };
+        }
+        dev.map(Device::new)
+    }
+
+    /// A plan of a loop, and its solution vector.
+    fn planned(mode: Mode) -> Option<(Plan, Vector<f64>, Owned<Matrix<f64>>)> {
+        let dev = device(mode)?;
         let a: Csr<f64> = Spec::parse("gen:poisson2d:17x18").unwrap().build().unwrap();
         let n = a.rows();
         let a = dev.matrix(Arc::new(a)).unwrap();
-        let mut k = Recorder::new(&mut dev, "power iteration");
+        let mut k = Recorder::new(&dev, "power iteration");
         let [x, y] = k.vectors(n);
         let [xx, yy, scale] = k.cells();
         k.each(|k| {
@@ -256,42 +245,49 @@ mod tests {
             k.multi_axpy_dot(Pass::new("step").set(x, scale * y).dot(xx, x, x).count(xx));
         });
         let program = k.finish().unwrap();
-        let plan = dev.plan(program).unwrap();
-        Some((dev, plan, x))
+        Some((dev.plan(program).unwrap(), x, a))
     }
 
-    fn solve(dev: &mut OpenCl, plan: &mut Plan<f64>, x: Vector<f64>) -> (Vec<f64>, bool) {
+    /// Whether a generated kernel runs a plan.
+    fn is_jit(plan: &Plan) -> bool {
+        let prepared = |dev: &mut OpenCl| {
+            let planned = dev.plans.get(plan.id().index, plan.id().serial);
+            planned.and_then(|planned| planned.prepared.as_ref()).is_some_and(|prepared| prepared.is_jit())
+        };
+        plan.device().with(prepared).unwrap()
+    }
+
+    fn solve(plan: &mut Plan, x: Vector<f64>) -> (Vec<f64>, bool) {
         let mut values: Vec<f64> = (0..x.len).map(|i| 1.0 + (i % 7) as f64).collect();
-        dev.upload(&values, x).unwrap();
-        dev.execute(plan, Run { limit: 40, history: &mut History::default(), watch: None }).unwrap();
-        dev.download(x, &mut values).unwrap();
-        (values, plan.prepared.downcast_ref::<Prepared<f64>>().unwrap().is_jit())
+        plan.device().upload(&values, x).unwrap();
+        plan.execute(Run { limit: 40, history: &mut History::default(), watch: None }).unwrap();
+        plan.device().download(x, &mut values).unwrap();
+        (values, is_jit(plan))
     }
 
     #[test]
     fn a_generated_kernel_takes_over_once_it_is_compiled() {
-        let Some((mut dev, mut plan, x)) = planned(Mode::Auto) else { return };
-        let (first, mut jit) = solve(&mut dev, &mut plan, x);
+        let Some((mut plan, x, _a)) = planned(Mode::Auto) else { return };
+        let (first, mut jit) = solve(&mut plan, x);
         let begun = Instant::now();
         while !jit {
             assert!(begun.elapsed() < Duration::from_secs(300), "the compiler does not end");
             std::thread::sleep(Duration::from_millis(20));
-            let (again, by_jit) = solve(&mut dev, &mut plan, x);
+            let (again, by_jit) = solve(&mut plan, x);
             assert_eq!(again, first);
             jit = by_jit;
         }
-        assert_eq!(solve(&mut dev, &mut plan, x).0, first);
-        let Some((mut dev, mut plan, x)) = planned(Mode::Launches) else { return };
-        assert_eq!(solve(&mut dev, &mut plan, x), (first.clone(), false));
-        let Some((mut dev, mut plan, x)) = planned(Mode::Jit) else { return };
-        assert_eq!(solve(&mut dev, &mut plan, x), (first, true));
+        assert_eq!(solve(&mut plan, x).0, first);
+        let Some((mut plan, x, _a)) = planned(Mode::Launches) else { return };
+        assert_eq!(solve(&mut plan, x), (first.clone(), false));
+        let Some((mut plan, x, _a)) = planned(Mode::Jit) else { return };
+        assert_eq!(solve(&mut plan, x), (first, true));
     }
 
     /// Runs a loop over vectors of two lengths, some of them narrow, with rectangular matrices; returns its
     /// vectors, and whether a generated kernel ran it.
     fn two_lengths(mode: Mode, narrow: bool) -> Option<(Vec<u64>, bool)> {
-        let options = OpenClOptions { mode, ..OpenClOptions::from_env().unwrap() };
-        let mut dev = OpenCl::new(options).ok().filter(|dev| dev.modes().contains(&Mode::Jit))?;
+        let dev = device(mode)?;
         let a: Csr<f64> = Spec::parse("gen:poisson2d:17x18").unwrap().build().unwrap();
         let (n, coarse) = (a.rows(), 40);
         let (mut p, mut r) = (Triplets::new(n, coarse), Triplets::new(coarse, n));
@@ -307,7 +303,7 @@ mod tests {
         let [a, p, r] =
             [a, p.to_csr().unwrap(), r.to_csr().unwrap()].map(|a| dev.matrix(Arc::new(a)).unwrap());
         let solve = dev.matrix(solve).unwrap();
-        let mut k = Recorder::new(&mut dev, "two lengths");
+        let mut k = Recorder::new(&dev, "two lengths");
         let [x, y] = k.vectors(n);
         let mut vector = |n: usize| if narrow { k.narrow_vector(n) } else { k.vector(n) };
         let [t, rc, ec] = [n, coarse, coarse].map(&mut vector);
@@ -328,23 +324,20 @@ mod tests {
         let mut plan = dev.plan(program).unwrap();
         let mut values: Vec<f64> = (0..n).map(|i| 1.0 + (i % 7) as f64).collect();
         dev.upload(&values, x).unwrap();
-        dev.execute(&mut plan, Run { limit: 5, history: &mut History::default(), watch: None }).unwrap();
+        plan.execute(Run { limit: 5, history: &mut History::default(), watch: None }).unwrap();
         let mut bits = Vec::new();
         for v in [x, y, t, rc, ec] {
             values.resize(v.len, 0.0);
             dev.download(v, &mut values).unwrap();
             bits.extend(values.iter().map(|value| value.to_bits()));
         }
-        Some((bits, plan.prepared.downcast_ref::<Prepared<f64>>().unwrap().is_jit()))
+        Some((bits, is_jit(&plan)))
     }
 
     #[test]
     fn jit_takes_several_lengths_and_narrow_vectors() {
         for narrow in [false, true] {
-            let Some((bits, jit)) = two_lengths(Mode::Launches, narrow) else {
-                eprintln!("SKIPPED, no OpenCL device that generates kernels");
-                return;
-            };
+            let Some((bits, jit)) = two_lengths(Mode::Launches, narrow) else { return };
             assert!(!jit && bits.iter().any(|bits| f64::from_bits(*bits) != 0.0));
             assert!(two_lengths(Mode::Jit, narrow) == Some((bits, true)), "narrow: {narrow}");
         }
@@ -352,10 +345,10 @@ mod tests {
 
     #[test]
     fn a_backend_can_be_dropped_while_the_compiler_runs() {
-        let Some((mut dev, mut plan, x)) = planned(Mode::Auto) else { return };
-        solve(&mut dev, &mut plan, x);
+        let Some((mut plan, x, a)) = planned(Mode::Auto) else { return };
+        solve(&mut plan, x);
         let begun = Instant::now();
-        drop((dev, plan));
+        drop((plan, a));
         assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
     }
 }

@@ -1,11 +1,11 @@
 //! A program as launches: one to three for each operation.
 use crate::Mode;
 use crate::backend::OpenCl;
+use crate::compiler::{self, FOLD, SEGMENT, TEAM};
 use crate::driver::{Arg, Kernel};
 use crate::plan::Launch;
-use crate::source::{self, FOLD, SEGMENT, TEAM};
 use lacuna_engine::encode::{self, Encoded};
-use lacuna_engine::{Error, Format, MAX_LANES, Matrix, Result, Scalar, not_triangular};
+use lacuna_engine::{Error, MAX_LANES, Matrix, Result, not_triangular, with_each};
 use lacuna_gpu::{Stage, columns_pay, rows_come_first, solve_stages};
 
 /// The launches of an operation.
@@ -47,12 +47,8 @@ const GROUPS_A_UNIT: usize = 4;
 
 impl OpenCl {
     /// The launches of every operation; `None` for one that has only instructions.
-    pub(crate) fn launches<T: Scalar>(
-        &mut self,
-        encoded: &Encoded<T>,
-        operation: &str,
-    ) -> Result<Vec<Option<Steps>>> {
-        let narrow = source::narrow_bit(encoded);
+    pub(crate) fn launches(&mut self, encoded: &Encoded, operation: &str) -> Result<Vec<Option<Steps>>> {
+        let narrow = compiler::narrow_bit(encoded);
         let mut entries = vec![("advance", narrow), ("sweep", narrow)];
         let mut stems = Vec::new();
         for op in 0..encoded.ops() {
@@ -68,7 +64,7 @@ impl OpenCl {
         if !self.segments_each {
             entries.push(("fold", narrow));
         }
-        self.build::<T>(&entries)?;
+        self.build(encoded.kind, &entries)?;
         let ops = (0..encoded.ops()).zip(stems);
         ops.map(|(op, stems)| stems.map(|stems| self.steps_of(encoded, op, stems, operation)).transpose())
             .collect()
@@ -76,24 +72,24 @@ impl OpenCl {
 
     /// Whether several columns are multiplied at once: a kernel for that exists and, on GPUs, it is faster,
     /// which holds only for slices of large matrices.
-    pub(crate) fn multiplies_columns<T: Scalar>(&self, a: Matrix<T>) -> bool {
-        let kernel = self.memory.spmv_kernel(a, "spmm").ok().and_then(columns_kernel);
-        let (Some(kernel), Some(a)) = (kernel, self.memory.format(a)) else { return false };
+    pub(crate) fn multiplies_columns(&self, a: Matrix) -> bool {
+        let kernel = self.store.spmv_kernel(a, "spmm").ok().and_then(columns_kernel);
+        let (Some(kernel), Ok(a)) = (kernel, self.store.format(a, "spmm")) else { return false };
         let streaming =
-            self.options.mode != Mode::Auto || columns_pay(a.kernel(), a.bytes(), self.device.cache());
+            self.options.mode != Mode::Auto || columns_pay(a.kernel(), a.bytes(), self.driver.device.cache());
         (self.segments_each || kernel == "spmm_sell" && streaming) && !a.has_long_rows()
     }
 
     /// The kernel of an operation, and what runs ahead of it.
-    fn stems<T: Scalar>(&self, encoded: &Encoded<T>, op: u32, operation: &str) -> Result<Stems> {
+    fn stems(&self, encoded: &Encoded, op: u32, operation: &str) -> Result<Stems> {
         let kind = encoded.op(op, encode::OP_KIND);
         let mut ahead = Vec::new();
         let first = |stem, groups| vec![Ahead { stem, groups, range: None }];
         let stem = match kind {
             encode::KIND_SPMV => {
                 let a = encoded.matrices[encoded.op(op, encode::OP_MATRIX) as usize];
-                let kernel = self.memory.spmv_kernel(a, operation)?;
-                match self.memory.partial_sums(a) {
+                let kernel = self.store.spmv_kernel(a, operation)?;
+                match self.store.format(a, operation)?.partial_sums() {
                     0 if self.rows_come_first(a) => {
                         ahead = first("spmv_csr_first", a.rows);
                         "sweep"
@@ -107,7 +103,7 @@ impl OpenCl {
             }
             encode::KIND_SPMM => {
                 let a = encoded.matrices[encoded.op(op, encode::OP_MATRIX) as usize];
-                let kernel = self.memory.spmv_kernel(a, operation)?;
+                let kernel = self.store.spmv_kernel(a, operation)?;
                 columns_kernel(kernel).ok_or_else(|| Error::Unsupported {
                     operation: format!("{operation} by the kernel `{kernel}`"),
                     message: "no kernel takes several columns together; multiply them one by one".into(),
@@ -126,13 +122,10 @@ impl OpenCl {
     }
 
     /// The stages of a triangular solve.
-    fn solve<T: Scalar>(&self, a: Matrix<T>, operation: &str) -> Result<Vec<Ahead>> {
-        let stale = || Error::Stale { operation: operation.into(), what: "matrix" };
-        let format = self.memory.format(a).ok_or_else(stale)?;
-        let triangle = format.triangle().ok_or_else(|| not_triangular(operation, format.kernel()))?;
+    fn solve(&self, a: Matrix, operation: &str) -> Result<Vec<Ahead>> {
         // A work-group of a GPU processes a few times its work-items in the time of a launch, one of a CPU
         // more.
-        let (narrow, size) = if self.segments_each { (256, 1) } else { (2 * TEAM, TEAM) };
+        let (narrow, size) = if self.segments_each { (256, 1) } else { (2 * TEAM as u32, TEAM) };
         let ahead = |stage| match stage {
             Stage::Level(first, end) => {
                 let groups = ((end - first) as usize).div_ceil(size);
@@ -142,16 +135,13 @@ impl OpenCl {
                 Ahead { stem: "tri_solve_levels", groups: 1, range: Some([first, end]) }
             }
         };
-        Ok(solve_stages(&triangle, narrow).into_iter().map(ahead).collect())
+        let format = self.store.format(a, operation)?;
+        let stages = with_each!(format, a => a.triangle().map(|a| solve_stages(a.levels, narrow)));
+        let stages = stages.ok_or_else(|| not_triangular(operation, format.kernel()))?;
+        Ok(stages.into_iter().map(ahead).collect())
     }
 
-    fn steps_of<T: Scalar>(
-        &self,
-        encoded: &Encoded<T>,
-        op: u32,
-        (ahead, stem): Stems,
-        operation: &str,
-    ) -> Result<Steps> {
+    fn steps_of(&self, encoded: &Encoded, op: u32, (ahead, stem): Stems, operation: &str) -> Result<Steps> {
         let kind = encoded.op(op, encode::OP_KIND);
         let segments = (encoded.op(op, encode::OP_N) as usize).div_ceil(SEGMENT);
         let dots = if kind == encode::KIND_BASIS_DOT { encode::OP_COLUMNS } else { encode::OP_DOT_COUNT };
@@ -160,7 +150,7 @@ impl OpenCl {
         let (size, most) = if self.segments_each { (1, GROUPS_A_UNIT) } else { (TEAM, TEAMS_A_UNIT) };
         let step = |stem, groups: usize, range: Option<[u32; 2]>| -> Result<Launch> {
             let kernel = self.step_kernel(encoded, op, (stem, range), operation)?;
-            Ok(Launch { kernel, groups: groups.clamp(1, most * self.device.units), size })
+            Ok(Launch { kernel, groups: groups.clamp(1, most * self.driver.device.units), size })
         };
         let fold = || step("fold", sums * segments.div_ceil(SEGMENT), None);
         // After a solve there are only instructions.
@@ -174,23 +164,23 @@ impl OpenCl {
     }
 
     /// Whether the rows of a product are computed ahead of the pass.
-    fn rows_come_first<T: Scalar>(&self, a: Matrix<T>) -> bool {
-        let by_teams = |format: &dyn Format<T>| format.kernel() == "csr" && format.lanes() == MAX_LANES;
-        rows_come_first(a.rows, a.nnz, self.device.units)
-            && self.memory.format(a).is_some_and(|format| by_teams(&**format))
+    fn rows_come_first(&self, a: Matrix) -> bool {
+        rows_come_first(a.rows, a.nnz, self.driver.device.units)
+            && (self.store.format(a, "spmv_dot"))
+                .is_ok_and(|format| format.kernel() == "csr" && format.lanes() == MAX_LANES)
     }
 
     /// A kernel of an operation with its constant arguments.
-    fn step_kernel<T: Scalar>(
+    fn step_kernel(
         &self,
-        encoded: &Encoded<T>,
+        encoded: &Encoded,
         op: u32,
         (stem, range): (&'static str, Option<[u32; 2]>),
         operation: &str,
     ) -> Result<Kernel> {
-        let mut kernel = self.kernel::<T>((stem, source::narrow_bit(encoded)))?;
-        let (size, cells) = (size_of::<T>(), encoded.cells.len());
-        let work = source::work::<T>(if self.segments_each { SEGMENT } else { TEAM });
+        let mut kernel = self.kernel(encoded.kind, (stem, compiler::narrow_bit(encoded)))?;
+        let (size, cells) = (encoded.kind.size(), encoded.cells.len());
+        let work = compiler::work(encoded.kind, if self.segments_each { SEGMENT } else { TEAM });
         let table = self.table_bytes(encoded, op);
         let budget = self.local_budget().saturating_sub(work + table) / size;
         let slots = encoded.op(op, encode::OP_SLOT_COUNT) as usize;
@@ -219,14 +209,14 @@ impl OpenCl {
             Arg::Local(table),
         ];
         for (i, arg) in args.iter().enumerate() {
-            kernel.set(9 + i as u32, arg).map_err(self.fail(operation))?;
+            kernel.set(9 + i as u32, arg).map_err(self.driver.fail(operation))?;
         }
         Ok(kernel)
     }
 
     /// Bytes of local memory for what a work-group reads of the table for every segment: see
     /// `kernels-opencl/sweep.cl`.
-    fn table_bytes<T: Scalar>(&self, encoded: &Encoded<T>, op: u32) -> usize {
+    fn table_bytes(&self, encoded: &Encoded, op: u32) -> usize {
         if self.segments_each {
             return 0;
         }
@@ -239,7 +229,7 @@ impl OpenCl {
         let words = field(encode::OP_DOTS) + field(encode::OP_DOT_COUNT) * encode::DOT_WORDS as usize
             - field(encode::OP_SLOTS);
         let numbers = weights + field(encode::OP_TERM_COUNT);
-        8 * field(encode::OP_SLOT_COUNT).next_multiple_of(2) + numbers * size_of::<T>() + 4 * words
+        8 * field(encode::OP_SLOT_COUNT).next_multiple_of(2) + numbers * encoded.kind.size() + 4 * words
     }
 }
 

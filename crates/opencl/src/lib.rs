@@ -5,6 +5,7 @@
 //! programs are cached on disk. The host waits only for the read that follows the work.
 mod algebra;
 mod backend;
+mod compiler;
 mod device;
 mod driver;
 mod execute;
@@ -14,10 +15,10 @@ mod memory;
 mod one_group;
 mod options;
 mod plan;
-mod source;
 mod status;
+mod store;
 
 pub use backend::OpenCl;
+pub use compiler::text;
 pub use device::devices;
 pub use options::{DeviceChoice, Mode, OpenClOptions, Shape};
-pub use source::text;

@@ -2,11 +2,11 @@
 //! small systems on CPUs.
 use crate::Mode;
 use crate::backend::OpenCl;
+use crate::compiler::{self, SEGMENT};
 use crate::driver::Arg;
 use crate::plan::Launch;
-use crate::source::{self, SEGMENT};
+use lacuna_engine::Result;
 use lacuna_engine::encode::{self, Encoded};
-use lacuna_engine::{Error, Result, Scalar};
 
 /// Maximum rows for which it is faster.
 const ROWS: usize = 4096;
@@ -14,12 +14,8 @@ const ROWS: usize = 4096;
 pub(crate) const PROGRAM_BUDGET: u32 = 10;
 
 impl OpenCl {
-    /// The launch of a whole program; `None` if it runs by launches.
-    pub(crate) fn one_group<T: Scalar>(
-        &mut self,
-        encoded: &Encoded<T>,
-        operation: &str,
-    ) -> Result<Option<Launch>> {
+    /// The launch of a whole program; `None` if it runs by launches, as with more cells than local memory holds.
+    pub(crate) fn one_group(&mut self, encoded: &Encoded, operation: &str) -> Result<Option<Launch>> {
         let n = encoded.n as usize;
         let wanted = match self.options.mode {
             Mode::OneGroup => n <= SEGMENT * SEGMENT * SEGMENT,
@@ -30,32 +26,28 @@ impl OpenCl {
         if !wanted {
             return Ok(None);
         }
-        let (size, cells) = (size_of::<T>(), encoded.cells.len());
-        if source::work::<T>(SEGMENT) + (cells + SEGMENT) * size > self.local_budget() {
-            if self.options.mode == Mode::Auto {
-                return Ok(None);
-            }
-            let device = &self.device.name;
-            let message = format!("{cells} cells do not fit the local memory of {device}; use launches");
-            return Err(Error::Unsupported { operation: operation.into(), message });
+        let (kind, cells) = (encoded.kind, encoded.cells.len());
+        let size = kind.size();
+        if compiler::work(kind, SEGMENT) + (cells + SEGMENT) * size > self.local_budget() {
+            return Ok(None);
         }
-        let mut formats = source::narrow_bit(encoded);
+        let mut formats = compiler::narrow_bit(encoded);
         for a in &encoded.matrices {
-            formats |= 1 << self.memory.matrix_words(*a, operation)?[0];
+            formats |= 1 << self.store.matrix_words(*a, operation)?[0];
         }
-        self.build::<T>(&[("advance", source::narrow_bit(encoded)), ("program", formats)])?;
-        let mut kernel = self.kernel::<T>(("program", formats))?;
+        self.build(kind, &[("advance", compiler::narrow_bit(encoded)), ("program", formats)])?;
+        let mut kernel = self.kernel(kind, ("program", formats))?;
         let args = [
             Arg::Word(encoded.cells.start),
             Arg::Word(cells as u32),
             Arg::Word(0),
-            Arg::Local(source::work::<T>(SEGMENT)),
+            Arg::Local(compiler::work(kind, SEGMENT)),
             Arg::Local(SEGMENT * size),
             Arg::Local(cells * size),
             Arg::Local(8 * encode::CONTROL_WORDS as usize),
         ];
         for (i, arg) in args.iter().enumerate() {
-            kernel.set(8 + i as u32, arg).map_err(self.fail(operation))?;
+            kernel.set(8 + i as u32, arg).map_err(self.driver.fail(operation))?;
         }
         Ok(Some(Launch { kernel, groups: 1, size: 1 }))
     }

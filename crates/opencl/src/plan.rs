@@ -1,12 +1,12 @@
 //! A program prepared for the device: its tables, and the kernels that run it.
 use crate::Mode;
 use crate::backend::OpenCl;
+use crate::compiler::{self, SEGMENT};
 use crate::driver::{Arg, Buffer, Kernel};
 use crate::jit::{Generated, Jit, JitState};
 use crate::launches::Steps;
-use crate::source::{self, SEGMENT};
 use lacuna_engine::encode::{self, Encoded};
-use lacuna_engine::{Cell, Error, History, Program, Result, Scalar};
+use lacuna_engine::{Error, History, Program, Result};
 
 /// A kernel and its launch shape.
 pub(crate) struct Launch {
@@ -23,11 +23,17 @@ pub(crate) enum Execution {
     Jit(Jit),
 }
 
+/// What a handle of a plan refers to.
+pub(crate) struct Planned {
+    /// The serial of its program.
+    pub(crate) program: u32,
+    /// `None` for a program that runs step by step.
+    pub(crate) prepared: Option<Box<Prepared>>,
+}
+
 /// A program in the backend's own form.
-pub(crate) struct Prepared<T> {
-    /// The backend that made it.
-    pub(crate) owner: u32,
-    pub(crate) encoded: Encoded<T>,
+pub(crate) struct Prepared {
+    pub(crate) encoded: Encoded,
     table: Buffer,
     names: Buffer,
     pub(crate) control: Buffer,
@@ -35,8 +41,8 @@ pub(crate) struct Prepared<T> {
     pub(crate) execution: Execution,
     /// A generated kernel that takes over once it is compiled.
     awaited: Option<Generated>,
-    /// The cells that the program names.
-    named: Vec<Cell<T>>,
+    /// [`Store::epoch`](crate::store::Store::epoch) when everything that the program names was live.
+    pub(crate) epoch: u64,
     /// How often values of matrices had been replaced when this was made; a generated kernel has them in its
     /// own order.
     pub(crate) values: u64,
@@ -46,7 +52,7 @@ pub(crate) struct Prepared<T> {
     pub(crate) host: [Vec<u64>; 3],
 }
 
-impl<T> Prepared<T> {
+impl Prepared {
     /// Whether its kernels were never launched.
     pub(crate) fn is_fresh(&self) -> bool {
         self.bound.is_none()
@@ -68,9 +74,9 @@ const ADVANCE_CONTROL: u32 = 8;
 pub(crate) const HISTORY: usize = History::CAPACITY as usize + 2;
 
 impl OpenCl {
-    pub(crate) fn prepare<T: Scalar>(&mut self, program: &Program<T>) -> Result<Prepared<T>> {
-        let operation = format!("planning `{}`", program.name);
-        self.memory.check(program)?;
+    pub(crate) fn prepare(&mut self, program: &Program) -> Result<Box<Prepared>> {
+        let operation = format!("planning `{}`", program.name());
+        self.store.check(program)?;
         self.check_mode(&operation)?;
         // Kernels for several columns do not support narrow ones.
         let kept = program.column_by_column(|a| !program.has_narrow() && self.multiplies_columns(a));
@@ -78,23 +84,23 @@ impl OpenCl {
         // Only launches can solve level by level.
         let by_operation = columns || program.has_solves();
         let apart = if columns { kept } else { program.column_by_column(|_| false) };
-        let encoded = encode::encode(&*apart)?;
-        let mut named: Vec<_> = program.ops().flat_map(|op| &op.sweep.cells).copied().collect();
-        named.sort_by_key(|cell| (cell.index, cell.serial));
-        named.dedup();
-        self.device.check_type::<T>()?;
+        let encoded = encode::encode(&apart)?;
+        let kind = encoded.kind;
         let words: Vec<u64> = self.names(&encoded, &operation)?;
-        let table = self.filled(bytemuck::cast_slice(&encoded.words), &operation)?;
-        let names = self.filled(bytemuck::cast_slice(&words), &operation)?;
-        // What the host reads back: the control block; for a generated kernel also a short history and the
-        // cells.
-        let words = source::JIT_CELLS_AT + encoded.cells.len() * size_of::<T>() / 8 + 1;
-        let control = self.filled(&vec![0; 8 * words], &operation)?;
+        let table = self.driver.filled(bytemuck::cast_slice(&encoded.words), &operation)?;
+        let names = self.driver.filled(bytemuck::cast_slice(&words), &operation)?;
         let segments = (encoded.n as usize).div_ceil(SEGMENT);
-        let sums = (encoded.sums as usize).max(1) * segments.max(1);
-        self.reserve_scratch::<T>(sums)?;
+        let sums = (encoded.sums as usize).max(1) * compiler::room_of(segments.max(1));
+        self.reserve_scratch(kind, sums)?;
 
         let jit = if by_operation { JitState::Unavailable } else { self.jit(&encoded, &operation)? };
+        // What the host reads back: the control block; for a generated kernel also a short history and the
+        // cells.
+        let words = match jit {
+            JitState::Unavailable => encode::CONTROL_WORDS as usize,
+            _ => compiler::JIT_CELLS_AT + encoded.cells.len() * kind.size() / 8 + 1,
+        };
+        let control = self.driver.zeros(8 * words, &operation)?;
         let (execution, advance, awaited) = match jit {
             JitState::Ready(jit, advance) => (Execution::Jit(jit), advance, None),
             other => {
@@ -108,14 +114,13 @@ impl OpenCl {
                     None => Execution::Launches(self.launches(&encoded, &operation)?),
                 };
                 self.compile_beside();
-                (execution, self.kernel::<T>(("advance", source::narrow_bit(&encoded)))?, awaited)
+                (execution, self.kernel(kind, ("advance", compiler::narrow_bit(&encoded)))?, awaited)
             }
         };
         let host = [0; 3].map(|_| vec![0; words]);
-        let owner = self.serial;
-        Ok(Prepared {
-            owner,
-            values: self.memory.values,
+        Ok(Box::new(Prepared {
+            values: self.store.values,
+            epoch: self.store.epoch,
             encoded,
             table,
             names,
@@ -123,10 +128,9 @@ impl OpenCl {
             advance,
             execution,
             awaited,
-            named,
             bound: None,
             host,
-        })
+        }))
     }
 
     /// Fails if the device cannot run programs in the requested mode.
@@ -136,12 +140,12 @@ impl OpenCl {
             return Ok(());
         }
         let message =
-            format!("{} runs programs by one of {:?}, not {mode:?}", self.device.name, self.modes());
+            format!("{} runs programs by one of {:?}, not {mode:?}", self.driver.device.name, self.modes());
         Err(Error::Unsupported { operation: operation.into(), message })
     }
 
     /// Switches to the generated kernel if it has been compiled.
-    pub(crate) fn take_jit<T: Scalar>(&mut self, prepared: &mut Prepared<T>, operation: &str) -> Result<()> {
+    pub(crate) fn take_jit(&mut self, prepared: &mut Prepared, operation: &str) -> Result<()> {
         let Some(generated) = prepared.awaited.take() else { return Ok(()) };
         match self.jit_state(&prepared.encoded, generated, operation)? {
             JitState::Ready(jit, advance) => {
@@ -154,61 +158,42 @@ impl OpenCl {
         Ok(())
     }
 
-    /// Fails unless every handle is live.
-    pub(crate) fn check_live<T: Scalar>(&self, prepared: &Prepared<T>, operation: &str) -> Result<()> {
-        let encoded = &prepared.encoded;
-        prepared.named.iter().try_for_each(|cell| self.memory.check_cell(*cell, operation))?;
-        encoded.vectors.iter().try_for_each(|v| self.memory.offset(*v, operation).map(drop))?;
-        encoded.bases.iter().try_for_each(|v| self.memory.basis_offset(*v, operation).map(drop))?;
-        encoded.matrices.iter().try_for_each(|a| self.memory.matrix_words(*a, operation).map(drop))?;
-        if encoded.cells.end as usize > self.memory.cell_count::<T>() {
-            return Err(Error::Stale { operation: operation.into(), what: "cell" });
-        }
-        Ok(())
-    }
-
     /// The words that the table's indices refer to, see `kernels-opencl/shared/cells.cl`; bit 0 of a vector's
     /// offset marks a narrow one.
-    fn names<T: Scalar>(&self, encoded: &Encoded<T>, operation: &str) -> Result<Vec<u64>> {
+    fn names(&self, encoded: &Encoded, operation: &str) -> Result<Vec<u64>> {
         let bases = 2 + encoded.vectors.len();
         let matrices = bases + 2 * encoded.bases.len();
         let mut words = vec![bases as u64, matrices as u64];
         for v in &encoded.vectors {
-            words.push(self.memory.offset(*v, operation)? as u64 | u64::from(v.narrow));
+            words.push(self.store.offset(*v, operation)? as u64 | u64::from(v.narrow));
         }
         for v in &encoded.bases {
-            let (offset, stride) = self.memory.basis_offset(*v, operation)?;
+            let (offset, stride) = self.store.basis_offset(*v, operation)?;
             words.extend([offset as u64 | u64::from(v.narrow), stride as u64]);
         }
         for a in &encoded.matrices {
-            words.extend(self.memory.matrix_words(*a, operation)?);
+            words.extend(self.store.matrix_words(*a, operation)?);
         }
         Ok(words)
     }
 
-    pub(crate) fn filled(&self, bytes: &[u8], operation: &str) -> Result<Buffer> {
-        let buffer = self.memory.buffer(&self.context, &self.queue, bytes.len(), operation)?;
-        self.queue.write(&buffer, 0, bytes).map_err(self.fail(operation))?;
-        Ok(buffer)
-    }
-
     /// Bytes of local memory that kernels may use.
     pub(crate) fn local_budget(&self) -> usize {
-        self.device.local_memory.saturating_sub(1024)
+        self.driver.device.local_memory.saturating_sub(1024)
     }
 
     /// Sets the kernels' buffer arguments to the current buffers.
-    pub(crate) fn bind<T: Scalar>(&mut self, prepared: &mut Prepared<T>) -> Result<()> {
-        self.memory.arena(&self.context, &self.queue)?;
-        self.memory.cell_buffer::<T>(&self.context, &self.queue)?;
-        self.memory.settle::<T>(&self.queue)?;
-        if prepared.bound == Some(self.memory.generation) {
+    pub(crate) fn bind(&mut self, prepared: &mut Prepared) -> Result<()> {
+        let kind = prepared.encoded.kind;
+        self.store.settle(&self.driver, kind)?;
+        self.store.buffers(&self.driver, kind)?;
+        if prepared.bound == Some(self.store.generation) {
             return Ok(());
         }
-        let fail = self.fail("setting arguments");
-        let (Some((arena, cells)), Some(scratch)) = (self.memory.both::<T>(), self.scratch.as_ref()) else {
-            return Err(Error::Stale { operation: "setting arguments".into(), what: "buffer" });
-        };
+        let (generation, fail) = (self.store.generation, self.driver.fail("setting arguments"));
+        let (arena, cells) = self.store.buffers(&self.driver, kind)?;
+        let stale = || Error::Stale { operation: "setting arguments".into(), what: "buffer" };
+        let scratch = self.scratch.as_ref().ok_or_else(stale)?;
         let Prepared { table, names, control, advance, execution, .. } = prepared;
         let common = [arena, arena, table, names, cells, control, &scratch.history].map(Arg::Buffer);
         let sums = [&scratch.partials, &scratch.counter].map(Arg::Buffer);
@@ -226,7 +211,7 @@ impl OpenCl {
             Execution::OneGroup(launch) => set(&mut launch.kernel, &sums[..1])?,
             Execution::Jit(jit) => set(&mut jit.launch.kernel, &jit.buffers.args())?,
         }
-        prepared.bound = Some(self.memory.generation);
+        prepared.bound = Some(generation);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Without a device: every kernel the host asks for exists and takes the arguments that the host sets, in
 //! that order; the kernels for CUDA have the same entry points.
-use lacuna_engine::Kind;
+use lacuna_engine::NumberType;
 use lacuna_kernels_opencl::{FRAME, GENERATED, OPERATIONS, STREAMING};
 use lacuna_opencl::text;
 use std::collections::BTreeMap;
@@ -168,7 +168,7 @@ fn the_kernel_of_a_program_takes_what_the_host_sets() {
 
 #[test]
 fn every_name_of_the_layout_that_a_kernel_uses_is_defined() {
-    for kind in [Kind::F32, Kind::F64, Kind::C32, Kind::C64] {
+    for kind in [NumberType::F32, NumberType::F64, NumberType::C32, NumberType::C64] {
         let text = text(kind, false, true);
         let defined: Vec<&str> = text
             .lines()

@@ -2,58 +2,27 @@
 #[macro_use]
 mod common;
 use common::{Random, bits, devices, small};
-use lacuna_engine::{Backend, Formula, Pass, Reference, Scalar};
-use lacuna_opencl::{Mode, OpenCl};
+use lacuna_engine::{Cell, Device, Formula, History, Owned, Pass, Recorder, Reference, Run, Scalar, Vector};
+use lacuna_opencl::Mode;
 use std::sync::Arc;
 
 const SIZES: [usize; 9] = [1, 2, 31, 255, 256, 257, 1000, 4099, 70_001];
 
 /// Runs the same case on the reference and on every device; the results must be equal.
-fn agree<T: Scalar>(
-    on: &mut [(Mode, OpenCl)],
-    what: &str,
-    case: impl Fn(&mut dyn FnMut(Job<'_, T>) -> Vec<T>) -> Vec<T>,
-) {
-    // The case drives a backend through one closure, since `Backend` is not dyn-compatible.
-    let mut reference = Reference::new();
-    let expected = case(&mut |job| job.run(&mut reference));
+fn agree<T: Scalar>(on: &[(Mode, Device)], what: &str, case: impl Fn(&Device) -> Vec<T>) {
+    let expected = case(&Device::new(Reference::new()));
     for (mode, dev) in on {
-        let got = case(&mut |job| job.run(dev));
-        assert_eq!(bits(&got), bits(&expected), "{what} {} {mode:?}", T::KIND.name());
+        assert_eq!(bits(&case(dev)), bits(&expected), "{what} {} {mode:?}", T::KIND.name());
     }
 }
 
-/// The work that a case requests from a backend.
-enum Job<'a, T> {
-    Sweep { vectors: &'a [Vec<T>], cells: &'a [T] },
-    Product { a: &'a lacuna_formats::Csr<T>, x: &'a [T], d: &'a [T] },
-    Basis { columns: &'a [Vec<T>], w: &'a [T] },
-}
-
-impl<T: Scalar> Job<'_, T> {
-    fn run<B: Backend>(self, dev: &mut B) -> Vec<T> {
-        let mark = dev.mark();
-        let out = match self {
-            Job::Sweep { vectors, cells } => sweep(dev, vectors, cells),
-            Job::Product { a, x, d } => product(dev, a, x, d),
-            Job::Basis { columns, w } => basis(dev, columns, w),
-        };
-        dev.release(mark);
-        out
-    }
-}
-
-fn upload<T: Scalar, B: Backend>(dev: &mut B, values: &[T]) -> lacuna_engine::Vector<T> {
+fn upload<T: Scalar>(dev: &Device, values: &[T]) -> Owned<Vector<T>> {
     let v = dev.vector(values.len()).unwrap();
-    dev.upload(values, v).unwrap();
+    dev.upload(values, *v).unwrap();
     v
 }
 
-fn all<T: Scalar, B: Backend>(
-    dev: &mut B,
-    vectors: &[lacuna_engine::Vector<T>],
-    cells: &[lacuna_engine::Cell<T>],
-) -> Vec<T> {
+fn all<T: Scalar>(dev: &Device, vectors: &[Vector<T>], cells: &[Cell<T>]) -> Vec<T> {
     let mut out = dev.read(cells).unwrap();
     for v in vectors {
         let mut host = vec![T::zero(); v.len];
@@ -64,10 +33,12 @@ fn all<T: Scalar, B: Backend>(
 }
 
 /// A pass with every kind of term, several dot products and formulas.
-fn sweep<T: Scalar, B: Backend>(dev: &mut B, vectors: &[Vec<T>], cells: &[T]) -> Vec<T> {
-    let v: Vec<_> = vectors.iter().map(|v| upload(dev, v)).collect();
+fn sweep<T: Scalar>(dev: &Device, vectors: &[Vec<T>], cells: &[T]) -> Vec<T> {
+    let owned: Vec<_> = vectors.iter().map(|v| upload(dev, v)).collect();
+    let v: Vec<_> = owned.iter().map(|v| **v).collect();
     let [x, r, p, q, d] = v[..] else { panic!() };
-    let c: Vec<_> = cells.iter().map(|_| dev.cells::<T>(1).unwrap().at(0)).collect();
+    let run = dev.cells::<T>(cells.len()).unwrap();
+    let c: Vec<_> = (0..cells.len()).map(|i| run.at(i)).collect();
     for (cell, value) in c.iter().zip(cells) {
         dev.write(*cell, *value).unwrap();
     }
@@ -92,29 +63,58 @@ fn sweep<T: Scalar, B: Backend>(dev: &mut B, vectors: &[Vec<T>], cells: &[T]) ->
 }
 
 fn sweeps<T: Scalar>() {
-    let mut on = devices();
+    let on = devices();
     let mut random = Random(17);
     for n in SIZES.into_iter().filter(|n| !small() || *n <= 1000) {
         let vectors: Vec<Vec<T>> = (0..5).map(|_| random.vector(n)).collect();
         let cells: Vec<T> = random.vector(6);
-        agree(&mut on, &format!("n = {n}"), |run| run(Job::Sweep { vectors: &vectors, cells: &cells }));
+        agree(&on, &format!("n = {n}"), |dev| sweep(dev, &vectors, &cells));
     }
 }
 in_every_type!(sweeps);
 
-fn product<T: Scalar, B: Backend>(dev: &mut B, a: &lacuna_formats::Csr<T>, x: &[T], d: &[T]) -> Vec<T> {
+/// Dot products in a loop; among them a sum of −0, whose sign shows what a segment sum without a neighbour is added to.
+fn looped<T: Scalar>(dev: &Device, vectors: &[Vec<T>]) -> Vec<T> {
+    let owned: Vec<_> = vectors.iter().map(|v| upload(dev, v)).collect();
+    let v: Vec<_> = owned.iter().map(|v| **v).collect();
+    let c = dev.cells::<T>(4).unwrap();
+    dev.write(c.at(0), T::one()).unwrap();
+    let pass = Pass::new("sums").set(v[1], v[1] + c.at(0) * v[0]).dot(c.at(1), v[0], v[1]);
+    let pass = pass.dot(c.at(2), v[2], v[3]).dot(c.at(3), v[1], v[1]).count(c.at(3));
+    let mut k = Recorder::new(dev, "loop");
+    k.each(|k| k.multi_axpy_dot(pass));
+    let mut plan = k.finish().and_then(|program| dev.plan(program)).unwrap();
+    plan.execute(Run { limit: 2, history: &mut History::off(), watch: None }).unwrap();
+    all(dev, &[], &[1, 2, 3].map(|i| c.at(i)))
+}
+
+fn sums_in_a_loop<T: Scalar>() {
+    let on = devices();
+    let mut random = Random(23);
+    for segments in [1, 2, 3, 5, 33, 300].into_iter().filter(|segments| !small() || *segments <= 5) {
+        for n in [256 * segments, 256 * segments - 255] {
+            let [a, b] = [0, 1].map(|_| random.vector(n));
+            let vectors = [a, b, vec![T::one(); n], vec![-T::zero(); n]];
+            agree(&on, &format!("a loop, n = {n}"), |dev| looped(dev, &vectors));
+        }
+    }
+}
+in_every_type!(sums_in_a_loop);
+
+fn product<T: Scalar>(dev: &Device, a: &lacuna_formats::Csr<T>, x: &[T], d: &[T]) -> Vec<T> {
     let matrix = dev.matrix(Arc::new(a.clone())).unwrap();
-    let (x, d, y) = (upload(dev, x), upload(dev, d), upload(dev, d));
-    let [yy, dy] = [0, 1].map(|_| dev.cells::<T>(1).unwrap().at(0));
+    let owned = [upload(dev, x), upload(dev, d), upload(dev, d), upload(dev, &vec![T::one(); d.len()])];
+    let [x, d, y, plain] = owned.each_ref().map(|v| **v);
+    let run = dev.cells::<T>(2).unwrap();
+    let [yy, dy] = [run.at(0), run.at(1)];
     let pass = Pass::new("along").set(d, d - y).dot(yy, y, y).dot(dy, d, y).eval(yy, yy / dy);
     dev.spmv_dot(&matrix, x, y, pass).unwrap();
-    let plain = upload(dev, &vec![T::one(); a.rows()]);
     dev.spmv_dot(&matrix, x, plain, Pass::nothing()).unwrap();
     all(dev, &[y, d, plain], &[yy, dy])
 }
 
 fn products<T: Scalar>() {
-    let mut on = devices();
+    let on = devices();
     let mut random = Random(3);
     for (rows, cols, per_row) in [
         (1, 1, 1),
@@ -132,33 +132,31 @@ fn products<T: Scalar>() {
         let a = random.matrix::<T>(rows, cols, per_row);
         let (x, d) = (random.vector(cols), random.vector(rows));
         let lanes = lacuna_engine::Format::lanes(&a);
-        agree(&mut on, &format!("{rows}x{cols}, {lanes} lanes"), |run| {
-            run(Job::Product { a: &a, x: &x, d: &d })
-        });
+        agree(&on, &format!("{rows}x{cols}, {lanes} lanes"), |dev| product(dev, &a, &x, &d));
     }
 }
 in_every_type!(products);
 
-fn basis<T: Scalar, B: Backend>(dev: &mut B, columns: &[Vec<T>], w: &[T]) -> Vec<T> {
+fn basis<T: Scalar>(dev: &Device, columns: &[Vec<T>], w: &[T]) -> Vec<T> {
     let v = dev.basis::<T>(w.len(), columns.len()).unwrap();
     for (j, column) in columns.iter().enumerate() {
         dev.upload(column, v.column(j)).unwrap();
     }
     let w = upload(dev, w);
     let k = columns.len() - 1;
-    let h = dev.cells::<T>(k).unwrap();
-    let [ww] = [dev.cells::<T>(1).unwrap().at(0)];
-    dev.basis_dot(v, w, h).unwrap();
+    let (h, last) = (dev.cells::<T>(k).unwrap(), dev.cells::<T>(1).unwrap());
+    let ww = last.at(0);
+    dev.basis_dot(*v, *w, *h).unwrap();
     if k > 2 {
         dev.write(h.at(2), T::zero()).unwrap();
     }
-    dev.basis_axpy(v, h, w, Pass::new("norm").dot(ww, w, w)).unwrap();
+    dev.basis_axpy(*v, *h, *w, Pass::new("norm").dot(ww, *w, *w)).unwrap();
     let cells: Vec<_> = (0..k).map(|j| h.at(j)).chain([ww]).collect();
-    all(dev, &[w], &cells)
+    all(dev, &[*w], &cells)
 }
 
 fn bases<T: Scalar>() {
-    let mut on = devices();
+    let on = devices();
     let mut random = Random(5);
     for (n, columns) in [(1, 2), (300, 2), (256, 4), (1000, 6), (700, 32), (66_000, 10)] {
         if small() && n * columns > 10_000 {
@@ -166,9 +164,7 @@ fn bases<T: Scalar>() {
         }
         let columns: Vec<Vec<T>> = (0..columns).map(|_| random.vector(n)).collect();
         let w = random.vector(n);
-        agree(&mut on, &format!("n = {n}, {} columns", columns.len()), |run| {
-            run(Job::Basis { columns: &columns, w: &w })
-        });
+        agree(&on, &format!("n = {n}, {} columns", columns.len()), |dev| basis(dev, &columns, &w));
     }
 }
 in_every_type!(bases);

@@ -2,46 +2,43 @@
 //! outcome, in every mode.
 #[macro_use]
 mod common;
-use common::{alone, bits, device, devices, grid, small};
+use common::{alone, bits, device, devices, grid, held, small};
 use lacuna_engine::{
-    Backend, Diagonal, Format, LinOp, Matrix, Pass, Reason, Recorder, Reference, Scalar, Vector,
+    Device, Diagonal, Format, LinOp, Matrix, Owned, Pass, Reason, Recorder, Reference, Scalar, Vector,
 };
 use lacuna_formats::{Csr, Dense, FORMATS, Spec, convert};
-use lacuna_opencl::{Mode, OpenCl};
+use lacuna_opencl::Mode;
 use lacuna_solvers::{METHODS, Options, Outcome, Solver, Stop, inverse_diagonal, method};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-fn solve<T: Scalar, B: Backend>(
-    dev: &mut B,
+fn solve<T: Scalar>(
+    dev: &Device,
     name: &str,
     a: &Csr<T>,
     precondition: bool,
     stop: Stop,
     times: usize,
 ) -> (Outcome, Vec<T>) {
-    let mark = dev.mark();
-    let diagonal = precondition.then(|| {
+    let vector = precondition.then(|| {
         let inverse = inverse_diagonal(a).unwrap();
         let vector = dev.vector(inverse.len()).unwrap();
-        dev.upload(&inverse, vector).unwrap();
-        Diagonal(vector)
+        dev.upload(&inverse, *vector).unwrap();
+        vector
     });
+    let diagonal = vector.as_ref().map(|vector| Diagonal(**vector));
     let m = diagonal.as_ref().map(|d| d as &dyn LinOp<T>);
-    let solved = solve_stored(dev, name, Arc::new(a.clone()), m, stop, times);
-    dev.release(mark);
-    solved
+    solve_stored(dev, name, Arc::new(a.clone()), m, stop, times)
 }
 
-fn solve_stored<T: Scalar, B: Backend>(
-    dev: &mut B,
+fn solve_stored<T: Scalar>(
+    dev: &Device,
     name: &str,
     a: Arc<dyn Format<T>>,
     m: Option<&dyn LinOp<T>>,
     stop: Stop,
     times: usize,
 ) -> (Outcome, Vec<T>) {
-    let mark = dev.mark();
     let rows = a.shape().0;
     let op = dev.matrix(a).unwrap();
     let b: Vec<T> = (0..rows).map(|i| if i % 3 == 0 { T::one() } else { -T::one() }).collect();
@@ -50,13 +47,12 @@ fn solve_stored<T: Scalar, B: Backend>(
     let mut last: Option<(Outcome, Vec<T>)> = None;
     for _ in 0..times {
         let mut x = vec![T::zero(); rows];
-        let outcome = solver.solve(dev, &b, &mut x).unwrap().clone();
+        let outcome = solver.solve(&b, &mut x).unwrap().clone();
         if let Some((_, before)) = &last {
             assert_eq!(bits(&x), bits(before), "a second solve differs");
         }
         last = Some((outcome, x));
     }
-    dev.release(mark);
     last.unwrap()
 }
 
@@ -65,8 +61,8 @@ fn summary(outcome: &Outcome) -> String {
     format!("{reason:?} {iterations} {restarts} {residual:e} {true_residual:e} {:?}", bits(history))
 }
 
-fn agree<T: Scalar>(on: &mut [(Mode, OpenCl)], name: &str, a: &Csr<T>, precondition: bool, stop: Stop) {
-    let (expected, solution) = solve(&mut Reference::new(), name, a, precondition, stop, 1);
+fn agree<T: Scalar>(on: &[(Mode, Device)], name: &str, a: &Csr<T>, precondition: bool, stop: Stop) {
+    let (expected, solution) = solve(&Device::new(Reference::new()), name, a, precondition, stop, 1);
     for (mode, dev) in on {
         let (outcome, x) = solve(dev, name, a, precondition, stop, 2);
         let what = format!("{name} {} {mode:?} Jacobi {precondition}", T::KIND.name());
@@ -76,7 +72,7 @@ fn agree<T: Scalar>(on: &mut [(Mode, OpenCl)], name: &str, a: &Csr<T>, precondit
 }
 
 fn methods<T: Scalar>() {
-    let mut on = devices();
+    let on = devices();
     let size = if small() { 9 } else { 17 };
     let complex = T::KIND.is_complex();
     // The suite has all methods; compiling a kernel for each takes seconds.
@@ -88,16 +84,16 @@ fn methods<T: Scalar>() {
         let a = grid::<T>(size, wind, shift);
         let rtol = if T::EPSILON > 1e-10 { 1e-5 } else { 1e-10 };
         for precondition in [false, true] {
-            agree(&mut on, info.name, &a, precondition, Stop { rtol, max_iters: 500, ..Stop::default() });
+            agree(&on, info.name, &a, precondition, Stop { rtol, max_iters: 500, ..Stop::default() });
         }
         agree(
-            &mut on,
+            &on,
             info.name,
             &a,
             false,
             Stop { rtol: 0.0, max_iters: if small() { 9 } else { 90 }, ..Stop::default() },
         );
-        agree(&mut on, info.name, &a, false, Stop { rtol, max_iters: 5, ..Stop::default() });
+        agree(&on, info.name, &a, false, Stop { rtol, max_iters: 5, ..Stop::default() });
     }
 }
 in_every_type!(methods);
@@ -105,19 +101,19 @@ in_every_type!(methods);
 #[test]
 fn what_goes_wrong_is_told_alike() {
     let _alone = alone();
-    let mut on = devices();
+    let on = devices();
     let a = grid::<f64>(10, 0.0, -4.0);
     for name in ["cg", "classical-cg", "gmres", "bicgstab"] {
-        agree(&mut on, name, &a.clone(), false, Stop { max_iters: 60, ..Stop::default() });
+        agree(&on, name, &a.clone(), false, Stop { max_iters: 60, ..Stop::default() });
     }
     // Products that overflow.
     let huge = grid::<f64>(8, 0.0, 0.5).map(|v| v * 1e300).unwrap();
-    agree(&mut on, "bicgstab", &huge, false, Stop::default());
+    agree(&on, "bicgstab", &huge, false, Stop::default());
 }
 
 /// Rows of many entries, shared by several lanes.
 fn long_rows<T: Scalar>() {
-    let mut on = devices();
+    let on = devices();
     let n = if small() { 70 } else { 700 };
     let mut random = common::Random(11);
     for per_row in [30, 90] {
@@ -135,13 +131,7 @@ fn long_rows<T: Scalar>() {
         }
         let a = sorted(n, row_ptr, columns, values);
         for name in ["bicgstab", "gmres"] {
-            agree(
-                &mut on,
-                name,
-                &a,
-                false,
-                Stop { max_iters: if small() { 4 } else { 40 }, ..Stop::default() },
-            );
+            agree(&on, name, &a, false, Stop { max_iters: if small() { 4 } else { 40 }, ..Stop::default() });
         }
     }
 }
@@ -164,27 +154,27 @@ fn larger_systems_take_several_rounds() {
         return;
     }
     let _alone = alone();
-    let mut on = devices();
+    let on = devices();
     let a = grid::<f64>(150, 0.0, 0.001);
-    agree(&mut on, "cg", &a, true, Stop::default());
-    agree(&mut on, "gmres", &a, false, Stop { max_iters: 100, ..Stop::default() });
+    agree(&on, "cg", &a, true, Stop::default());
+    agree(&on, "gmres", &a, false, Stop { max_iters: 100, ..Stop::default() });
 }
 
 /// A two-level cycle: vectors of two lengths, two rectangular matrices and a dense one.
 struct TwoLevels<T> {
-    a: Matrix<T>,
-    restriction: Matrix<T>,
-    coarse: Matrix<T>,
-    prolongation: Matrix<T>,
-    weights: Vector<T>,
-    fine: Vector<T>,
+    a: Owned<Matrix<T>>,
+    restriction: Owned<Matrix<T>>,
+    coarse: Owned<Matrix<T>>,
+    prolongation: Owned<Matrix<T>>,
+    weights: Owned<Vector<T>>,
+    fine: Owned<Vector<T>>,
     /// Right-hand side and solution of the coarse level.
-    below: [Vector<T>; 2],
+    below: [Owned<Vector<T>>; 2],
 }
 
 impl<T: Scalar> TwoLevels<T> {
     /// For an `m × m` grid; `g × g` of its points are aggregated into one.
-    fn new<B: Backend>(dev: &mut B, a: &Csr<T>, m: usize, g: usize) -> Self {
+    fn new(dev: &Device, a: &Csr<T>, m: usize, g: usize) -> Self {
         let (n, side) = (m * m, m / g);
         let below = side * side;
         let to = |i: usize| (i / m / g * side + i % m / g) as u32;
@@ -197,8 +187,8 @@ impl<T: Scalar> TwoLevels<T> {
         let restriction = Csr::new(below, n, starts, points, ones).unwrap();
         let resident = |k: usize| T::from_real(0.1 / (1.0 + (k / below).abs_diff(k % below) as f64));
         let coarse = Dense::new(below, below, (0..below * below).map(resident).collect()).unwrap();
-        let weights = Backend::vector(dev, n).unwrap();
-        dev.upload(&vec![T::from_real(0.2); n], weights).unwrap();
+        let weights = dev.vector(n).unwrap();
+        dev.upload(&vec![T::from_real(0.2); n], *weights).unwrap();
         TwoLevels {
             a: dev.matrix(Arc::new(a.clone())).unwrap(),
             restriction: dev.matrix(Arc::new(restriction)).unwrap(),
@@ -216,39 +206,37 @@ impl<T: Scalar> LinOp<T> for TwoLevels<T> {
         (self.a.rows, self.a.cols)
     }
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
-        let TwoLevels { a, restriction, coarse, prolongation, weights: d, fine: t, below: [b, e] } = *self;
+        let TwoLevels { a, restriction, coarse, prolongation, .. } = self;
+        let ([b, e], d, t) = (self.below.each_ref().map(|v| **v), *self.weights, *self.fine);
         let [sum] = k.cells();
         k.multi_axpy_dot(Pass::new("smooth").set(y, d * x));
-        k.spmv_dot(&a, y, t, Pass::new("residual").set(t, x - t));
-        k.spmv_dot(&restriction, t, b, Pass::new("restricted").dot(sum, b, b));
-        k.spmv_dot(&coarse, b, e, Pass::nothing());
-        k.spmv_dot(&prolongation, e, t, Pass::new("corrected").set(y, y + t));
-        k.spmv_dot(&a, y, t, Pass::new("residual").set(t, x - t));
+        k.spmv_dot(a, y, t, Pass::new("residual").set(t, x - t));
+        k.spmv_dot(restriction, t, b, Pass::new("restricted").dot(sum, b, b));
+        k.spmv_dot(coarse, b, e, Pass::nothing());
+        k.spmv_dot(prolongation, e, t, Pass::new("corrected").set(y, y + t));
+        k.spmv_dot(a, y, t, Pass::new("residual").set(t, x - t));
         k.multi_axpy_dot(Pass::new("smooth").set(y, y + d * t).then(then));
     }
 }
 
 /// Programs over vectors of several lengths.
 fn several_lengths<T: Scalar>() {
-    fn solve<T: Scalar, B: Backend>(dev: &mut B, name: &str, m: usize, g: usize) -> (Outcome, Vec<T>) {
-        let mark = dev.mark();
+    fn solve<T: Scalar>(dev: &Device, name: &str, m: usize, g: usize) -> (Outcome, Vec<T>) {
         let a = grid::<T>(m, T::zero(), T::from_real(0.01));
         let cycle = TwoLevels::new(dev, &a, m, g);
         let stop = Stop { rtol: 0.0, max_iters: if small() { 3 } else { 12 }, ..Stop::default() };
-        let solved = solve_stored(dev, name, Arc::new(a), Some(&cycle), stop, 2);
-        dev.release(mark);
-        solved
+        solve_stored(dev, name, Arc::new(a), Some(&cycle), stop, 2)
     }
-    let mut on = devices();
+    let on = devices();
     let (sizes, methods): (&[_], &[_]) = match small() {
         true => (&[(18, 6)], &["cg"]),
         false => (&[(18, 2), (60, 5), (160, 10)], &["cg", "gmres"]),
     };
     for &(m, g) in sizes {
         for &name in methods {
-            let (expected, solution) = solve::<T, _>(&mut Reference::new(), name, m, g);
-            for (mode, dev) in &mut on {
-                let (outcome, x) = solve::<T, _>(dev, name, m, g);
+            let (expected, solution) = solve::<T>(&Device::new(Reference::new()), name, m, g);
+            for (mode, dev) in &on {
+                let (outcome, x) = solve::<T>(dev, name, m, g);
                 let what = format!("{name} on {m}x{m} {mode:?} {}", T::KIND.name());
                 assert_eq!(summary(&outcome), summary(&expected), "{what}");
                 assert_eq!(bits(&x), bits(&solution), "{what}");
@@ -262,9 +250,9 @@ in_every_type!(several_lengths);
 #[test]
 fn every_format_of_large_systems() {
     let _alone = alone();
-    let Some(mut dev) = device(Mode::Auto) else { return };
+    let Some(dev) = device(Mode::Auto) else { return };
     // Other devices have no such kernels, and are slow.
-    if !dev.device().details.contains(&("kind", "gpu".into())) {
+    if !dev.info().details.contains(&("kind", "gpu".into())) {
         return;
     }
     let stop = Stop { rtol: 0.0, max_iters: 4, ..Stop::default() };
@@ -274,8 +262,8 @@ fn every_format_of_large_systems() {
             let Ok(a) = convert(&a, format.name) else { continue };
             for name in ["bicgstab", "gmres"] {
                 let (expected, solution) =
-                    solve_stored(&mut Reference::new(), name, a.clone(), None, stop, 1);
-                let (outcome, x) = solve_stored(&mut dev, name, a.clone(), None, stop, 1);
+                    solve_stored(&Device::new(Reference::new()), name, a.clone(), None, stop, 1);
+                let (outcome, x) = solve_stored(&dev, name, a.clone(), None, stop, 1);
                 let what = format!("{name} of {system} in {}", format.name);
                 assert_eq!(summary(&outcome), summary(&expected), "{what}");
                 assert_eq!(bits(&x), bits(&solution), "{what}");
@@ -288,7 +276,7 @@ fn every_format_of_large_systems() {
 fn a_watched_solve_can_be_cancelled() {
     let _alone = alone();
     let a = grid::<f64>(60, 0.0, 0.0);
-    for (mode, mut dev) in devices() {
+    for (mode, dev) in devices() {
         let op = dev.matrix(Arc::new(a.clone())).unwrap();
         let stop = Stop { rtol: 0.0, max_iters: 100_000_000, ..Stop::default() };
         let method = |k: &mut Recorder<'_, f64>, s: &lacuna_solvers::System<'_, f64>| {
@@ -297,7 +285,7 @@ fn a_watched_solve_can_be_cancelled() {
             let [r] = k.vectors(s.n());
             k.each(|k| k.spmv_dot(s.a, s.b, r, Pass::new("spin").dot(rr, s.b, s.b).count(rr)));
         };
-        let mut solver = Solver::new(&mut dev, &op, None, &method, stop).unwrap();
+        let mut solver = Solver::new(&dev, &op, None, &method, stop).unwrap();
         let mut seen = 0;
         let mut watch = |w: lacuna_solvers::Watch| {
             assert!(w.iterations > seen);
@@ -305,7 +293,7 @@ fn a_watched_solve_can_be_cancelled() {
             if seen > 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let (b, mut x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
-        let outcome = solver.solve_watched(&mut dev, &b, &mut x, Some(&mut watch)).unwrap();
+        let outcome = solver.solve_watched(&b, &mut x, Some(&mut watch)).unwrap();
         assert_eq!(outcome.reason, Reason::Cancelled, "{mode:?} {:?}", outcome.iterations);
     }
 }
@@ -313,21 +301,21 @@ fn a_watched_solve_can_be_cancelled() {
 #[test]
 fn a_thousand_solves_leak_nothing() {
     let _alone = alone();
-    let Some(mut dev) = device(Mode::Auto) else { return };
+    let Some(dev) = device(Mode::Auto) else { return };
     let a = grid::<f64>(6, 0.0, 0.5);
     let pages = || {
         let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
         statm.split(' ').nth(1).and_then(|n| n.parse::<usize>().ok()).unwrap_or(0)
     };
     let solves = if small() { 3 } else { 1000 };
-    let (mut after_warm_up, mut held) = (0, 0);
+    let (mut after_warm_up, mut before) = (0, Default::default());
     for k in 0..solves {
-        solve(&mut dev, "cg", &a, false, Stop::default(), 1);
+        solve(&dev, "cg", &a, false, Stop::default(), 1);
         if k == solves / 5 {
-            (after_warm_up, held) = (pages(), dev.held_bytes());
+            (after_warm_up, before) = (pages(), held(&dev));
         }
     }
-    assert_eq!(dev.held_bytes(), held, "device memory after {solves} solves");
+    assert_eq!(held(&dev), before, "device memory after {solves} solves");
     let grown = pages().saturating_sub(after_warm_up) * 4096;
     assert!(grown < 24 << 20, "{grown} bytes more after {solves} solves");
 }
@@ -335,32 +323,30 @@ fn a_thousand_solves_leak_nothing() {
 #[test]
 fn stale_handles_are_errors() {
     let _alone = alone();
-    let Some(mut dev) = device(Mode::Auto) else { return };
-    let mark = dev.mark();
-    let x = Backend::vector::<f64>(&mut dev, 100).unwrap();
-    dev.release(mark);
+    let Some(dev) = device(Mode::Auto) else { return };
+    let x = *dev.vector::<f64>(100).unwrap();
     assert!(dev.download(x, &mut [0.0; 100]).unwrap_err().to_string().contains("released"));
-    let sum = Backend::cells::<f64>(&mut dev, 1).unwrap().at(0);
-    assert!(dev.multi_axpy_dot(Pass::new("stale").dot(sum, x, x)).is_err());
+    let sum = dev.cells::<f64>(1).unwrap();
+    assert!(dev.multi_axpy_dot(Pass::new("stale").dot(sum.at(0), x, x)).is_err());
 }
 
 #[test]
 fn what_does_not_fit_says_how_much_was_asked_for_and_is_free() {
     let _alone = alone();
-    let Some(mut dev) = device(Mode::Auto) else { return };
-    let memory = dev.device().memory.unwrap_or(0);
+    let Some(dev) = device(Mode::Auto) else { return };
+    let memory = dev.info().memory.unwrap_or(0);
     for bytes in [memory.saturating_add(1 << 30), 1 << 53] {
-        let held = dev.held_bytes();
-        let error = Backend::vector::<f64>(&mut dev, bytes as usize / 8).unwrap_err();
+        let before = held(&dev);
+        let error = dev.vector::<f64>(bytes as usize / 8).unwrap_err();
         let lacuna_engine::Error::OutOfMemory { requested, available, .. } = error else { panic!("{error}") };
         assert!(requested >= bytes / 256 * 256, "{requested} of {bytes}");
         assert!(available.is_some_and(|free| free > 0 && free <= memory), "{available:?} of {memory}");
-        assert_eq!(dev.held_bytes(), held);
+        assert_eq!(held(&dev), before);
     }
     // The backend still works.
-    let x = Backend::vector::<f64>(&mut dev, 1000).unwrap();
-    dev.upload(&[1.0; 1000], x).unwrap();
+    let x = dev.vector::<f64>(1000).unwrap();
+    dev.upload(&[1.0; 1000], *x).unwrap();
     let mut back = [0.0; 1000];
-    dev.download(x, &mut back).unwrap();
+    dev.download(*x, &mut back).unwrap();
     assert_eq!(back, [1.0; 1000]);
 }

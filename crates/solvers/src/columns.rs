@@ -3,8 +3,8 @@
 use crate::system::precondition;
 use crate::{ColumnMethod, Factor, Image, Stop};
 use lacuna_engine::{
-    Backend, Basis, Cell, Confirm, Error, Formula, History, LinOp, Pass, Plan, Recorder, Result, Run, Scalar,
-    Test, Vector,
+    Basis, Cell, Confirm, Device, Error, Formula, History, LinOp, Pass, Plan, Program, Recorder, Result, Run,
+    Scalar, Test, Vector,
 };
 
 /// `A X = B` on a device, the argument of [`ColumnMethod::record_columns`].
@@ -155,7 +155,7 @@ impl<T: Scalar> Columns<'_, T> {
 
 /// A method prepared for several right-hand sides of one matrix at once.
 pub struct ColumnSolver<T: Scalar> {
-    plan: Plan<T>,
+    plan: Plan,
     columns: Vec<Column<T>>,
     kept: Option<Basis<T>>,
     rtol2: Cell<T>,
@@ -188,8 +188,8 @@ impl<T: Scalar> ColumnSolver<T> {
     ///
     /// # Errors
     /// [`Error::Shape`] if `A` is not square; errors of recording and planning.
-    pub fn new<B: Backend>(
-        dev: &mut B,
+    pub fn new(
+        dev: &Device,
         a: &dyn LinOp<T>,
         m: Option<&dyn LinOp<T>>,
         method: &dyn ColumnMethod<T>,
@@ -205,6 +205,8 @@ impl<T: Scalar> ColumnSolver<T> {
             });
         }
         let mut k = Recorder::new(dev, method.name());
+        a.keep(&mut k);
+        m.iter().for_each(|m| m.keep(&mut k));
         let (b, x) = (k.basis(n, count), k.basis(n, count));
         let columns: Vec<_> = (0..count).map(|j| Column::new(&mut k, b.column(j), x.column(j))).collect();
         let [rtol2, atol2, worst, one, last, shrink] = k.cells();
@@ -225,8 +227,8 @@ impl<T: Scalar> ColumnSolver<T> {
         self.columns.len()
     }
     /// The program that runs.
-    pub fn program(&self) -> &lacuna_engine::Program<T> {
-        &self.plan.program
+    pub fn program(&self) -> &Program {
+        self.plan.program()
     }
 
     /// Iterates on at most [`ColumnSolver::columns`] right-hand sides until each meets the tolerance or the
@@ -234,12 +236,8 @@ impl<T: Scalar> ColumnSolver<T> {
     ///
     /// # Errors
     /// [`Error::Length`]; device failures.
-    pub fn solve<B: Backend>(
-        &mut self,
-        dev: &mut B,
-        sides: &mut [RightHandSide<'_, T>],
-        stop: Stop,
-    ) -> Result<Vec<Advance>> {
+    pub fn solve(&mut self, sides: &mut [RightHandSide<'_, T>], stop: Stop) -> Result<Vec<Advance>> {
+        let dev = self.plan.device().clone();
         let most = self.columns.len();
         if sides.len() > most {
             return Err(Error::Length {
@@ -269,7 +267,7 @@ impl<T: Scalar> ColumnSolver<T> {
         dev.write(self.rtol2, T::from_real(stop.rtol * stop.rtol))?;
         dev.write(self.atol2, T::from_real(atol * atol))?;
         let run = Run { limit: stop.max_iters, history: &mut self.history, watch: None };
-        dev.execute(&mut self.plan, run)?;
+        self.plan.execute(run)?;
         let cells_of = |c: &Column<T>| [c.rr, c.first, c.bb, c.steps, c.best];
         let cells = dev.read(&self.columns.iter().flat_map(cells_of).collect::<Vec<_>>())?;
         let mut found = Vec::new();

@@ -1,9 +1,8 @@
 //! Krylov methods and preconditioners, written once as programs of fused passes and independent of any
 //! backend.
 mod accuracy;
-mod choose;
+pub mod auto;
 mod columns;
-mod elliptic;
 mod explain;
 mod krylov;
 mod named;
@@ -17,9 +16,8 @@ mod solver;
 mod system;
 
 pub use accuracy::{Residual, norm_bound, residual, residual_norm};
-pub use choose::{Chosen, choose_method, choose_preconditioner};
+pub use auto::{AutoSolver, Chosen};
 pub use columns::{Advance, Column, ColumnSolver, Columns, RightHandSide};
-pub use elliptic::{choose_multigrid, is_diffusion, is_elastic};
 pub use explain::{explain, is_structurally_singular};
 pub use krylov::{BiCg, BiCgStab, BiCgStabL, Cgs, ClassicalBiCgStab, Gmres, Idr, Orthogonalization, Side};
 pub use krylov::{
@@ -38,6 +36,7 @@ pub use precond::{Direct, DirectOptions};
 pub use precond::{Handles, OnHost, Parts, Placed, Preconditioner, SparseAlgebra};
 pub use precond::{Ic0, Ilu0, Ilut, Solves, Sor, Spai, Ssor};
 pub use precond::{PRECONDITIONERS, PrecondInfo, SHARED_OPTIONS, preconditioner};
+pub use precond::{Setup, SetupProgress, SetupWatch};
 pub use rank::{Deficient, deficiency};
 pub use ritz::{RitzValues, balanced};
 pub use scale::{largest, scaling_exponent, vector_norm};

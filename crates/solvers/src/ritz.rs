@@ -1,6 +1,6 @@
 //! Ritz values: what a few Lanczos steps tell of a Hermitian matrix.
 use crate::random::hashed;
-use lacuna_engine::{Backend, History, LinOp, Pass, Recorder, Result, Run, Scalar};
+use lacuna_engine::{Device, History, LinOp, Pass, Recorder, Result, Run, Scalar};
 use lacuna_formats::Csr;
 use std::mem;
 
@@ -27,8 +27,8 @@ impl RitzValues {
     ///
     /// Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, Algorithm 6.15,
     /// doi:10.1137/1.9780898718003.
-    pub fn of<T: Scalar, B: Backend>(dev: &mut B, a: &dyn LinOp<T>, steps: usize) -> Result<Self> {
-        let (n, mark) = (a.shape().1, dev.mark());
+    pub fn of<T: Scalar>(dev: &Device, a: &dyn LinOp<T>, steps: usize) -> Result<Self> {
+        let n = a.shape().1;
         let steps = steps.min(n);
         let mut k = Recorder::new(dev, "lanczos");
         let mut v = k.vector_of(&(0..n).map(|row| T::from_real(hashed(row, 0))).collect::<Vec<_>>());
@@ -46,16 +46,12 @@ impl RitzValues {
             k.multi_axpy_dot(Pass::new("normalise").set(u, w / after));
             mem::swap(&mut u, &mut v);
         }
-        let found = k.finish().and_then(|program| {
-            let mut plan = dev.plan(program)?;
-            dev.execute(&mut plan, Run { limit: 1, history: &mut History::off(), watch: None })?;
-            let real = |cells: Vec<T>| cells.into_iter().map(|v| v.re()).collect::<Vec<f64>>();
-            let alphas = real(dev.read(&(0..steps).map(|j| alpha.at(j)).collect::<Vec<_>>())?);
-            let betas = real(dev.read(&(1..=steps).map(|j| beta.at(j)).collect::<Vec<_>>())?);
-            Ok(Self::from_tridiagonal(alphas, betas))
-        });
-        dev.release(mark);
-        found
+        let mut plan = dev.plan(k.finish()?)?;
+        plan.execute(Run { limit: 1, history: &mut History::off(), watch: None })?;
+        let real = |cells: Vec<T>| cells.into_iter().map(|v| v.re()).collect::<Vec<f64>>();
+        let alphas = real(dev.read(&(0..steps).map(|j| alpha.at(j)).collect::<Vec<_>>())?);
+        let betas = real(dev.read(&(1..=steps).map(|j| beta.at(j)).collect::<Vec<_>>())?);
+        Ok(Self::from_tridiagonal(alphas, betas))
     }
 
     /// The leading part of a tridiagonal matrix up to the first entry beside the diagonal that is nearly 0.

@@ -2,8 +2,8 @@
 use crate::scale::{largest, norm, scaled, scaling_exponent, survey};
 use crate::{Method, Needs, Outcome, System};
 use lacuna_engine::{
-    Backend, Cell, Error, Finish, Formula, History, LinOp, Pass, Plan, Progress, Reason, Recorder, Result,
-    Run, Scalar, Vector, check_process,
+    Cell, Device, Error, Finish, Formula, History, LinOp, Pass, Plan, Program, Progress, Reason, Recorder,
+    Result, Run, Scalar, Vector, check_process,
 };
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ pub struct Watch {
 /// A method prepared for a system. Solving for a second right-hand side allocates nothing on the device and
 /// compiles nothing.
 pub struct Solver<T: Scalar> {
-    plan: Plan<T>,
+    plan: Plan,
     b: Vector<T>,
     x: Vector<T>,
     /// The best confirmed iterate, if the method keeps it.
@@ -71,13 +71,14 @@ pub struct Factor {
 }
 
 impl Factor {
+    /// A number times the factor.
+    pub fn of<T: Scalar>(self, v: T) -> T {
+        let scaled = v.scale_by_power_of_two(self.exponent);
+        if self.negative { -scaled } else { scaled }
+    }
     /// The numbers times the factor.
     pub fn times<T: Scalar>(self, values: &[T]) -> Vec<T> {
-        let mut scaled = scaled(values, self.exponent);
-        if self.negative {
-            scaled.iter_mut().for_each(|v| *v = -*v);
-        }
-        scaled
+        values.iter().map(|v| self.of(*v)).collect()
     }
     /// Whether it is 1.
     pub fn is_one(self) -> bool {
@@ -95,8 +96,8 @@ impl<T: Scalar> Solver<T> {
     /// and columns as `A` has columns; [`Error::Unsupported`] for a preconditioner with a method that needs
     /// [`Needs::Range`]; [`Error::Argument`] for a tolerance that is negative or NaN; errors of recording and
     /// planning.
-    pub fn new<B: Backend>(
-        dev: &mut B,
+    pub fn new(
+        dev: &Device,
         a: &dyn LinOp<T>,
         m: Option<&dyn LinOp<T>>,
         method: &dyn Method<T>,
@@ -127,6 +128,8 @@ impl<T: Scalar> Solver<T> {
             }
         }
         let mut k = Recorder::new(dev, method.name());
+        a.keep(&mut k);
+        m.iter().for_each(|m| m.keep(&mut k));
         let (b, x) = (k.vector(rows), k.vector(cols));
         let [bb, target, goal, rtol2, atol2, dtol2, diverged, last, shrink, best] = k.cells();
         let kept = method.keeps_best().then(|| k.vector(cols));
@@ -193,8 +196,8 @@ impl<T: Scalar> Solver<T> {
         self.x
     }
     /// The program that runs.
-    pub fn program(&self) -> &lacuna_engine::Program<T> {
-        &self.plan.program
+    pub fn program(&self) -> &Program {
+        self.plan.program()
     }
     /// Changes the stopping criteria of later solves.
     pub fn set_stop(&mut self, stop: Stop) {
@@ -212,8 +215,8 @@ impl<T: Scalar> Solver<T> {
     ///
     /// # Errors
     /// [`Error::Length`] and [`Error::Element`] (an element that is not finite) for `b` and `x`; device failures.
-    pub fn solve<B: Backend>(&mut self, dev: &mut B, b: &[T], x: &mut [T]) -> Result<&Outcome> {
-        self.solve_watched(dev, b, x, None)
+    pub fn solve(&mut self, b: &[T], x: &mut [T]) -> Result<&Outcome> {
+        self.solve_watched(b, x, None)
     }
 
     /// [`Solver::solve`], calling `watch` from time to time while it runs. Returning `Break` cancels the
@@ -221,14 +224,14 @@ impl<T: Scalar> Solver<T> {
     ///
     /// # Errors
     /// As [`Solver::solve`].
-    pub fn solve_watched<B: Backend>(
+    pub fn solve_watched(
         &mut self,
-        dev: &mut B,
         b: &[T],
         x: &mut [T],
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
         check_process("solve")?;
+        let dev = self.plan.device().clone();
         let start = Instant::now();
         let largest = survey(b, self.b.len, "b")?;
         let largest_of_guess = survey(x, self.x.len, "x0")?;
@@ -259,7 +262,7 @@ impl<T: Scalar> Solver<T> {
         // The residual of so large a guess is likely to overflow, or to be larger than that of 0.
         let far = largest_of_guess.log2() + f64::from(of_x) > T::MAX.log2() / 4.0;
         if far {
-            self.run(dev, (exponent, 0), f64::NAN, None)?;
+            self.run((exponent, 0), f64::NAN, None)?;
             if !no_worse(self.outcome.true_residual, 1.0) {
                 x.fill(T::zero());
                 dev.clear(self.x)?;
@@ -273,12 +276,12 @@ impl<T: Scalar> Solver<T> {
             f64::NAN
         };
         let there = start.elapsed();
-        self.run(dev, (exponent, self.stop.max_iters), norm, watch)?;
+        self.run((exponent, self.stop.max_iters), norm, watch)?;
         let done = start.elapsed();
         if let Some(first) = self.outcome.history.first_mut().filter(|first| from_zero && first.is_nan()) {
             *first = 1.0;
         }
-        self.hand_back(dev, x, from_zero, (exponent, of_x))?;
+        self.hand_back(x, from_zero, (exponent, of_x))?;
         self.outcome.time = start.elapsed();
         self.outcome.transfers = self.outcome.time.saturating_sub(done.saturating_sub(there));
         Ok(&self.outcome)
@@ -286,13 +289,8 @@ impl<T: Scalar> Solver<T> {
 
     /// Replaces the guess by the result if that is no worse, and makes the outcome describe the vector
     /// returned.
-    fn hand_back<B: Backend>(
-        &mut self,
-        dev: &mut B,
-        x: &mut [T],
-        from_zero: bool,
-        (exponent, of_x): (i32, i32),
-    ) -> Result<()> {
+    fn hand_back(&mut self, x: &mut [T], from_zero: bool, (exponent, of_x): (i32, i32)) -> Result<()> {
+        let dev = self.plan.device().clone();
         // A restart before the first iteration overwrites the residual of the guess.
         let first = match from_zero {
             true => 1.0,
@@ -325,7 +323,7 @@ impl<T: Scalar> Solver<T> {
             // Scaling back rounded some elements: the rounded solution is confirmed again.
             dev.upload(&scaled(x, of_x), self.x)?;
             let before = std::mem::take(&mut self.outcome);
-            self.run(dev, (exponent, 0), f64::NAN, None)?;
+            self.run((exponent, 0), f64::NAN, None)?;
             let after = std::mem::replace(&mut self.outcome, before);
             self.outcome.true_residual = after.true_residual;
             if self.outcome.converged() && !after.converged() {
@@ -348,24 +346,23 @@ impl<T: Scalar> Solver<T> {
     ///
     /// # Errors
     /// Device failures.
-    pub fn solve_on_device<B: Backend>(
+    pub fn solve_on_device(
         &mut self,
-        dev: &mut B,
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
         let start = Instant::now();
-        self.run(dev, (0, self.stop.max_iters), f64::NAN, watch)?;
+        self.run((0, self.stop.max_iters), f64::NAN, watch)?;
         (self.outcome.time, self.outcome.transfers) = (start.elapsed(), Duration::ZERO);
         Ok(&self.outcome)
     }
 
-    fn run<B: Backend>(
+    fn run(
         &mut self,
-        dev: &mut B,
         (exponent, limit): (i32, u64),
         norm: f64,
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<()> {
+        let dev = self.plan.device().clone();
         let Stop { rtol, atol, dtol, .. } = self.stop;
         // `Aᴴ (b − A x)` has the factor of the matrix too.
         let of_normal = if self.least_squares { self.operator.exponent } else { 0 };
@@ -381,7 +378,7 @@ impl<T: Scalar> Solver<T> {
         let watch = on_progress
             .as_mut()
             .map(|on_progress| on_progress as &mut dyn FnMut(Progress) -> ControlFlow<()>);
-        let mut finish = dev.execute(&mut self.plan, Run { limit, history: &mut self.history, watch })?;
+        let mut finish = self.plan.execute(Run { limit, history: &mut self.history, watch })?;
         let cells = dev.read(&[self.bb, self.best])?;
         let (bb, best) = (cells[0].re(), cells[1].re());
         if let Some(kept) = self.kept.filter(|_| best.is_finite() && !no_worse(finish.confirmed, best)) {

@@ -3,7 +3,9 @@ use crate::bytes::Bytes;
 use crate::readers::is_kept;
 use lacuna::cpu::{Cpu, CpuOptions};
 use lacuna::formats::{FORMATS, ORDERS, Permutation, convert, reorder};
-use lacuna::{Backend, Complex32, Complex64, Csr, Format, Matrix, Pass, Recorder, Run, Scalar, Triplets};
+use lacuna::{
+    Complex32, Complex64, Csr, Device, Format, Matrix, Pass, Recorder, Run, Scalar, Scope, Triplets,
+};
 use lacuna_tests::bits::{download, same, upload};
 use std::sync::Arc;
 
@@ -70,7 +72,7 @@ fn of<T: Scalar>(data: &mut Bytes<'_>) {
     }
     let x: Vec<T> = (0..cols).map(|j| T::from_parts((j * 7 % 11) as f64 - 5.0, (j % 3) as f64)).collect();
     let a = Arc::new(a);
-    let mut dev = cpu(threads);
+    let dev = cpu(threads);
     for format in FORMATS {
         let Ok(stored) = convert(&a, format.name) else { continue };
         assert_eq!(stored.shape(), (rows, cols), "{}", format.name);
@@ -79,9 +81,7 @@ fn of<T: Scalar>(data: &mut Bytes<'_>) {
             back(&a, &*stored, format.name);
         }
         let want: Vec<T> = (0..rows).map(|i| stored.row(i, &x)).collect();
-        let mark = dev.mark();
-        let got = product(&mut dev, stored, &x, rows);
-        dev.release(mark);
+        let got = product(&dev.scope(), stored, &x, rows);
         same(format.name, &got, &want);
     }
 }
@@ -98,13 +98,13 @@ fn back<T: Scalar>(a: &Csr<T>, stored: &dyn Format<T>, name: &str) {
     }
 }
 
-pub(crate) fn cpu(threads: usize) -> Cpu {
+pub(crate) fn cpu(threads: usize) -> Device {
     let options =
         CpuOptions { threads: Some(threads), parallel_from: Some(0), gather: true, ..CpuOptions::default() };
-    Cpu::with(options).expect("a CPU backend")
+    Device::new(Cpu::with(options).expect("a CPU backend"))
 }
 
-fn product<T: Scalar>(dev: &mut Cpu, a: Arc<dyn Format<T>>, x: &[T], rows: usize) -> Vec<T> {
+fn product<T: Scalar>(dev: &Scope, a: Arc<dyn Format<T>>, x: &[T], rows: usize) -> Vec<T> {
     let a: Matrix<T> = dev.matrix(a).expect("a format that is there");
     let x = upload(dev, x);
     let y = upload(dev, &vec![T::zero(); rows]);

@@ -2,7 +2,7 @@
 use crate::bytes::Bytes;
 use lacuna::cpu::{Cpu, CpuOptions};
 use lacuna::solvers::{METHODS, Options, PRECONDITIONERS, method, preconditioner};
-use lacuna::{LinearSystem, Spec, Stop};
+use lacuna::{Device, LinearSystem, Spec, Stop};
 
 /// What is a name with options solves a small system, or is refused with words; the rest is refused.
 pub fn options(data: &[u8]) {
@@ -35,9 +35,9 @@ pub fn options(data: &[u8]) {
         2 => system.format(&rest),
         _ => system.reorder(&rest),
     };
-    let mut dev = Cpu::with(CpuOptions { threads: Some(1), ..CpuOptions::default() }).expect("a CPU backend");
+    let dev = Cpu::with(CpuOptions { threads: Some(1), ..CpuOptions::default() }).expect("a CPU backend");
     let system = system.stop(Stop { rtol: 1e-6, max_iters: 20, ..Stop::default() });
-    let solved = system.prepare(&mut dev).and_then(|mut system| system.solve(&mut dev, &[1.0; 20]));
+    let solved = system.on(Device::new(dev)).prepare().and_then(|mut system| system.solve(&[1.0; 20]));
     match solved {
         Ok((x, outcome)) => {
             assert!(x.iter().all(|x| x.is_finite()), "{outcome:?}");

@@ -2,10 +2,11 @@
 use crate::bytes::Bytes;
 use crate::conversions::cpu;
 use lacuna::{
-    Backend, Basis, Cell, Cells, Complex32, Complex64, Expr, Formula, History, Matrix, Pass, Reason,
-    Recorder, Reference, Result, Run, Scalar, Triplets, Vector,
+    Basis, Cell, Cells, Complex32, Complex64, Expr, Formula, History, Matrix, Pass, Reason, Recorder, Result,
+    Run, Scalar, Scope, Triplets, Vector,
 };
 use lacuna_tests::bits::{Trace, cells_of, upload};
+use lacuna_tests::reference;
 use std::sync::Arc;
 
 const VECTORS: usize = 5;
@@ -26,8 +27,8 @@ pub fn programs(data: &[u8]) {
 
 fn both<T: Scalar>(data: &[u8]) {
     let threads = Bytes::new(data).below(3) + 1;
-    let got = run::<T, _>(&mut cpu(threads), data);
-    let want = run::<T, _>(&mut Reference::new(), data);
+    let got = run::<T>(&cpu(threads).scope(), data);
+    let want = run::<T>(&reference(), data);
     match (got, want) {
         (Ok(got), Ok(want)) => got.agrees_with(&want, "the CPU and the reference"),
         (Err(got), Err(want)) => assert_eq!(got.to_string(), want.to_string()),
@@ -44,7 +45,7 @@ struct Things<T: Scalar> {
     a: Matrix<T>,
 }
 
-fn run<T: Scalar, B: Backend>(dev: &mut B, data: &[u8]) -> Result<Trace<T>> {
+fn run<T: Scalar>(dev: &Scope, data: &[u8]) -> Result<Trace<T>> {
     let data = &mut Bytes::new(data);
     let (_, n, limit) = (data.byte(), data.pick(&LENGTHS), u64::from(data.byte() % 6));
     let (without_fusion, special) = (data.coin(), data.coin());
@@ -53,11 +54,11 @@ fn run<T: Scalar, B: Backend>(dev: &mut B, data: &[u8]) -> Result<Trace<T>> {
         let few: Vec<T> = (0..7).map(|_| number(data)).collect();
         (0..n).map(|i| few[i % 7] + T::from_real((i % 5) as f64 / 4.0)).collect()
     };
-    let basis = Backend::basis::<T>(dev, n, COLUMNS)?;
+    let basis = dev.basis::<T>(n, COLUMNS)?;
     for j in 0..COLUMNS {
         dev.upload(&numbers(data, n), basis.column(j))?;
     }
-    let h = Backend::cells::<T>(dev, COLUMNS)?;
+    let h = dev.run_of_cells::<T>(COLUMNS)?;
     let mut c = cells_of(dev, &numbers(data, CELLS));
     (0..COLUMNS).for_each(|j| c[j] = h.at(j));
     let v = (0..VECTORS).map(|_| upload(dev, &numbers(data, n))).collect();
@@ -158,7 +159,7 @@ fn pass<T: Scalar>(data: &mut Bytes<'_>, on: &Things<T>) -> Pass<T> {
                 (Some(sum), true) => sum - term,
             });
         }
-        pass = pass.set(dst, sum.unwrap_or(Expr::Value(T::zero())));
+        pass = pass.set(dst, sum.unwrap_or(Expr::value(T::zero())));
     }
     for _ in 0..data.below(4) {
         pass = pass.dot(data.pick(&on.c), data.pick(&on.v), data.pick(&on.v));

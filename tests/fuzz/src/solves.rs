@@ -37,10 +37,9 @@ fn of<T: Scalar>(data: &mut Bytes<'_>) {
     if let Some(restart) = restart {
         system = system.restart(restart);
     }
-    let mut dev = cpu(threads);
     let stop = Stop { rtol, max_iters, ..Stop::default() };
-    let Ok(mut system) = system.stop(stop).prepare(&mut dev) else { return };
-    let Ok((x, outcome)) = system.solve(&mut dev, &b) else { return };
+    let Ok(mut system) = system.stop(stop).on(cpu(threads)).prepare() else { return };
+    let Ok((x, outcome)) = system.solve(&b) else { return };
     let x = x.to_vec();
     let context =
         || format!("{method} with {precond}: {outcome:?}\nA = {a:?}\nb = {b:?}\nx0 = {guess:?}\nx = {x:?}");

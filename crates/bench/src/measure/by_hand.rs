@@ -1,7 +1,7 @@
 //! Fused loops written by hand, one for each pass that methods use: the reference for recorded passes.
 use super::pass::{PASSES, TINY};
 use lacuna::backend::pages;
-use lacuna::{DeviceInfo, Error, Kind, Result, Scalar};
+use lacuna::{DeviceInfo, Error, NumberType, Result, Scalar};
 use lacuna_cli::measure::{BUDGET, Measured, Samples, Subject, Target, Task, four_digits};
 use lacuna_cli::record::BY_HAND;
 use pulp::{Arch, NullaryFnOnce};
@@ -202,10 +202,10 @@ impl Target for ByHand {
     }
     fn prepare(&mut self, subject: &Subject, task: &Task) -> Result<usize> {
         let case: Box<dyn Loop> = match subject {
-            Subject::Vectors { kind: Kind::F32, n } => {
+            Subject::Vectors { kind: NumberType::F32, n } => {
                 Box::new(Loops::<f32>::new(&task.method, *n, self.threads)?)
             }
-            Subject::Vectors { kind: Kind::F64, n } => {
+            Subject::Vectors { kind: NumberType::F64, n } => {
                 Box::new(Loops::<f64>::new(&task.method, *n, self.threads)?)
             }
             _ => {

@@ -5,4 +5,4 @@ mod pass;
 
 pub(crate) use by_hand::ByHand;
 pub(crate) use host::{ASSEMBLE, Host, READ, TO};
-pub(crate) use pass::{AlsoPasses, PASSES};
+pub(crate) use pass::{PASSES, also_passes};

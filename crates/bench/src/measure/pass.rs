@@ -1,8 +1,6 @@
 //! Passes over vectors: the parts of methods other than products.
-use lacuna::{Backend, Cell, Error, History, Pass, Plan, Recorder, Result, Run, Scalar, Vector};
-use lacuna_cli::measure::{
-    BUDGET, Case, Cases, Matrices, Measured, Samples, Subject, Task, digest, four_digits,
-};
+use lacuna::{Cell, Device, Error, History, Pass, Plan, Recorder, Result, Run, Scalar, Scope, Vector};
+use lacuna_cli::measure::{BUDGET, Case, Measured, Samples, Subject, Task, digest, four_digits, of_matrices};
 use lacuna_cli::number::with_type;
 use std::time::Instant;
 
@@ -28,19 +26,19 @@ pub(crate) const PASSES: [PassInfo; 8] = [
 /// Adding this to vectors of ones has no effect, so they stay ones however often a pass runs.
 pub(super) const TINY: f64 = 1e-30;
 
-/// What the laboratory measures on a backend: passes over vectors, and what `lacuna compare` does.
-pub(crate) struct AlsoPasses;
-
-impl Cases for AlsoPasses {
-    fn prepare<B: Backend>(dev: &mut B, subject: &Subject, task: &Task) -> Result<Box<dyn Case<B>>> {
-        let Subject::Vectors { kind, n } = subject else { return Matrices::prepare(dev, subject, task) };
-        Ok(with_type!(*kind, T => Box::new(Passes::<T>::new(dev, &task.method, *n)?)))
-    }
+/// What the laboratory measures on a device: passes over vectors, and what `lacuna compare` does.
+///
+/// # Errors
+/// Of the preparation.
+pub(crate) fn also_passes(dev: &Device, subject: &Subject, task: &Task) -> Result<Box<dyn Case>> {
+    let Subject::Vectors { kind, n } = subject else { return of_matrices(dev, subject, task) };
+    Ok(with_type!(*kind, T => Box::new(Passes::<T>::new(dev, &task.method, *n)?)))
 }
 
 /// A prepared pass over vectors of ones.
 struct Passes<T: Scalar> {
-    plan: Plan<T>,
+    scope: Scope,
+    plan: Plan,
     sums: [Cell<T>; 3],
     iterations: u64,
     first: u64,
@@ -53,17 +51,16 @@ struct Passes<T: Scalar> {
 const FIRST: u64 = 3;
 
 impl<T: Scalar> Passes<T> {
-    fn new<B: Backend>(dev: &mut B, name: &str, n: usize) -> Result<Self> {
-        let start = Instant::now();
+    fn new(dev: &Device, name: &str, n: usize) -> Result<Self> {
+        let (start, scope) = (Instant::now(), dev.scope());
         let ones = vec![T::one(); n];
         let mut vectors = Vec::new();
         for _ in 0..7 {
-            let v = Backend::vector::<T>(dev, n)?;
+            let v = scope.vector::<T>(n)?;
             dev.upload(&ones, v)?;
             vectors.push(v);
         }
-        let cells = Backend::cells::<T>(dev, 4)?;
-        let [c, rr, other, third] = std::array::from_fn(|i| cells.at(i));
+        let [c, rr, other, third] = scope.cells()?;
         let sums = [rr, other, third];
         dev.write(c, T::from_real(TINY))?;
         let pass = named(name, &vectors, c, sums)?;
@@ -72,33 +69,34 @@ impl<T: Scalar> Passes<T> {
         let program = k.finish()?;
         let plan = dev.plan(program)?;
         let (iterations, reproducible, once) = (FIRST, true, Samples::default());
-        let mut made = Passes { plan, sums, iterations, first: 0, reproducible, first_setup: 0.0, once };
+        let mut made =
+            Passes { scope, plan, sums, iterations, first: 0, reproducible, first_setup: 0.0, once };
         made.first_setup = start.elapsed().as_secs_f64();
-        made.time(dev)?;
-        let once = made.time(dev)?;
+        made.time()?;
+        let once = made.time()?;
         made.iterations = (BUDGET.as_secs_f64() / once).ceil().clamp(FIRST as f64, 1e6) as u64;
         made.first = digest(&dev.read(&made.sums)?);
         Ok(made)
     }
 
     /// Seconds per sweep.
-    fn time<B: Backend>(&mut self, dev: &mut B) -> Result<f64> {
+    fn time(&mut self) -> Result<f64> {
         let start = Instant::now();
         let run = Run { limit: self.iterations, history: &mut History::off(), watch: None };
-        dev.execute(&mut self.plan, run)?;
+        self.plan.execute(run)?;
         Ok(start.elapsed().as_secs_f64() / self.iterations as f64)
     }
 }
 
-impl<T: Scalar, B: Backend> Case<B> for Passes<T> {
-    fn round(&mut self, dev: &mut B) -> Result<()> {
-        let time = self.time(dev)?;
+impl<T: Scalar> Case for Passes<T> {
+    fn round(&mut self) -> Result<()> {
+        let time = self.time()?;
         self.once.push(time);
-        self.reproducible &= digest(&dev.read(&self.sums)?) == self.first;
+        self.reproducible &= digest(&self.scope.read(&self.sums)?) == self.first;
         Ok(())
     }
     fn measured(&self) -> Option<Measured> {
-        let (bytes, bits) = (self.plan.program.bytes_of(1), Some(self.first));
+        let (bytes, bits) = (self.plan.program().bytes_of(1), Some(self.first));
         let measured = Measured::of_one(bytes, self.once.timing()?, four_digits(self.first_setup), bits);
         Some(Measured { reproducible: self.reproducible, ..measured })
     }
@@ -138,26 +136,17 @@ fn named<T: Scalar>(name: &str, v: &[Vector<T>], c: Cell<T>, sums: [Cell<T>; 3])
 #[cfg(test)]
 mod tests {
     use super::{PASSES, Passes};
-    use lacuna::{BackendOptions, OnBackend};
     use lacuna_cli::measure::Case;
-
-    struct Check;
-    impl OnBackend for Check {
-        type Output = lacuna::Result<()>;
-        fn run<B: lacuna::Backend>(self, mut dev: B) -> Self::Output {
-            for pass in &PASSES {
-                let mut made = Passes::<f64>::new(&mut dev, pass.name, 640)?;
-                made.round(&mut dev)?;
-                let m = Case::<B>::measured(&made).unwrap();
-                assert_eq!(m.bytes as usize, (pass.reads + pass.writes) * 640 * 8, "{}", pass.name);
-                assert!(m.reproducible, "{}: the vectors do not stay ones", pass.name);
-            }
-            Ok(())
-        }
-    }
 
     #[test]
     fn passes_move_what_the_list_says() {
-        lacuna::on(Some("cpu"), BackendOptions::default(), Check).unwrap().unwrap();
+        let dev = lacuna::open("cpu").unwrap();
+        for pass in &PASSES {
+            let mut made = Passes::<f64>::new(&dev, pass.name, 640).unwrap();
+            made.round().unwrap();
+            let m = made.measured().unwrap();
+            assert_eq!(m.bytes as usize, (pass.reads + pass.writes) * 640 * 8, "{}", pass.name);
+            assert!(m.reproducible, "{}: the vectors do not stay ones", pass.name);
+        }
     }
 }

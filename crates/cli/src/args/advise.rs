@@ -1,5 +1,5 @@
 //! Arguments of `lacuna advise`.
-use super::shared::{NumberType, PLOT, PlaceArgs, ReportArgs, count, tolerance};
+use super::shared::{PLOT, PlaceArgs, ReportArgs, TypeName, count, tolerance};
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -18,7 +18,7 @@ pub(crate) struct AdviseArgs {
     pub(crate) place: PlaceArgs,
     /// The number type [default: f64, or c64 if the input is complex]
     #[arg(long = "type", value_enum)]
-    pub(crate) number: Option<NumberType>,
+    pub(crate) number: Option<TypeName>,
     /// Relative tolerance: solved if |b - A x| <= max(rtol |b|, atol) [default: 1e-8; 1e-5 for f32 and c32]
     #[arg(long, value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER")]
     pub(crate) rtol: Option<f64>,

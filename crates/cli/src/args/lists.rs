@@ -1,14 +1,15 @@
 //! The lists at the end of the help, which explain the names.
 use lacuna::formats::{FORMATS, MATCHING, ORDERS};
+use lacuna::solvers::auto::{method_conditions, preconditioner_conditions};
 use lacuna::solvers::{Combined, METHODS, OptionInfo, PRECONDITIONERS, SHARED_OPTIONS};
-use lacuna::{BACKENDS, Spec};
+use lacuna::{Spec, backends};
 
 /// Width of the lists below, in columns of text.
 const WIDTH: usize = 92;
 
 /// The values of `--method`, `--precond` and similar options, and the exit codes.
 pub(super) fn lists() -> String {
-    let built_in = BACKENDS.iter().filter(|b| b.built_in);
+    let built_in = backends().into_iter().filter(|b| b.built_in);
     let of = |name, about, options| (name, about, options);
     let combined = Combined::all().map(|m| of(m.name, m.about, &[][..]));
     with_options("Methods", &mut METHODS.iter().map(|m| of(m.name, m.about, m.options)).chain(combined))
@@ -20,6 +21,8 @@ pub(super) fn lists() -> String {
                 SHARED_OPTIONS,
             )]),
         )
+        + &automatic("--method", &method_conditions())
+        + &automatic("--precond", &preconditioner_conditions())
         + &formats()
         + &list("Orders", &mut ORDERS.iter().chain([&MATCHING]).map(|o| (o.name, o.description)))
         + &list("Backends", &mut built_in.map(|b| (b.name, b.about)))
@@ -45,6 +48,12 @@ fn with_options(
         })
         .collect();
     format!("{heading}:\n{lines}\n")
+}
+
+/// What `auto` takes as an option.
+fn automatic(option: &str, conditions: &[(&str, String)]) -> String {
+    let heading = format!("{option} auto takes the first of these whose condition holds");
+    list(&heading, &mut conditions.iter().map(|(name, when)| (*name, &**when)))
 }
 
 fn formats() -> String {

@@ -1,5 +1,5 @@
 //! Arguments of the commands that describe and convert: `info`, `convert`, `generate`, `devices`.
-use super::shared::{NumberType, PLOT, ReportArgs, threads};
+use super::shared::{PLOT, ReportArgs, TypeName, threads};
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ pub(crate) struct ConvertArgs {
     pub(crate) rhs: Option<String>,
     /// The number type [default: that of IN; f64 or c64 for text]
     #[arg(long = "type", value_enum)]
-    pub(crate) number: Option<NumberType>,
+    pub(crate) number: Option<TypeName>,
     /// Write every entry of a Matrix Market file, including those implied by symmetry
     #[arg(long)]
     pub(crate) general: bool,
@@ -81,7 +81,7 @@ pub(crate) struct GenerateArgs {
     pub(crate) output: Option<String>,
     /// The number type [default: f64, or c64 for a complex matrix]
     #[arg(long = "type", value_enum)]
-    pub(crate) number: Option<NumberType>,
+    pub(crate) number: Option<TypeName>,
     /// Write every entry of a Matrix Market file, including those implied by symmetry
     #[arg(long)]
     pub(crate) general: bool,

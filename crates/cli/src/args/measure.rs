@@ -1,5 +1,5 @@
 //! Arguments of `lacuna compare`, and those shared by everything that measures.
-use super::shared::{NumberType, count, fixed_preconditioner, restart, rounds, threads, tolerance};
+use super::shared::{TypeName, count, fixed_preconditioner, restart, rounds, threads, tolerance};
 use crate::failure::Result;
 use crate::input::STANDARD;
 use crate::out;
@@ -20,7 +20,7 @@ pub(crate) struct CompareArgs {
     pub(crate) formats: Vec<String>,
     /// Number types [default: f64, or c64 if the matrix is complex]
     #[arg(long, value_delimiter = ',', value_enum, value_name = "TYPE,...")]
-    pub(crate) types: Vec<NumberType>,
+    pub(crate) types: Vec<TypeName>,
     /// The preconditioner of every solve, with options
     #[arg(long, default_value = "none", value_parser = fixed_preconditioner, value_name = "NAME[:key=value,...]")]
     pub(crate) precond: String,

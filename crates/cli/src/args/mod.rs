@@ -11,7 +11,7 @@ pub(crate) use lists::generators;
 pub(crate) use matrix::{ConvertArgs, DevicesArgs, GenerateArgs, InfoArgs};
 pub(crate) use measure::CompareArgs;
 pub use measure::MeasuringArgs;
-pub use shared::NumberType;
+pub use shared::TypeName;
 pub(crate) use shared::{check_restart, joined, most_iterations};
 pub(crate) use solve::{SolveArgs, SpmvArgs};
 

@@ -4,7 +4,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, value_parser};
 use lacuna::formats::{MATCHING, ORDERS};
 use lacuna::solvers;
-use lacuna::{BackendOptions, Kind};
+use lacuna::{Device, DeviceOptions, NumberType};
 
 /// The backend and device to run on.
 #[derive(Debug, Args)]
@@ -22,8 +22,16 @@ pub(crate) struct PlaceArgs {
 }
 
 impl PlaceArgs {
-    pub(crate) fn options(&self) -> BackendOptions {
-        BackendOptions { threads: self.threads.map(usize::from), device: self.device.clone() }
+    /// Opens the device that was asked for, or the default one.
+    pub(crate) fn open(&self) -> lacuna::Result<Device> {
+        let mut options = DeviceOptions::default();
+        options.threads = self.threads.map(usize::from);
+        options.device.clone_from(&self.device);
+        match &self.backend {
+            Some(backend) => lacuna::open_with(backend, options),
+            None if options == DeviceOptions::default() => lacuna::default_device(),
+            None => lacuna::open_with(lacuna::default_device()?.info().backend, options),
+        }
     }
 }
 
@@ -43,20 +51,20 @@ pub(crate) struct ReportArgs {
 
 /// A number type by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum NumberType {
+pub enum TypeName {
     F64,
     F32,
     C64,
     C32,
 }
 
-impl NumberType {
-    pub(crate) fn kind(self) -> Kind {
+impl TypeName {
+    pub(crate) fn kind(self) -> NumberType {
         match self {
-            NumberType::F64 => Kind::F64,
-            NumberType::F32 => Kind::F32,
-            NumberType::C64 => Kind::C64,
-            NumberType::C32 => Kind::C32,
+            TypeName::F64 => NumberType::F64,
+            TypeName::F32 => NumberType::F32,
+            TypeName::C64 => NumberType::C64,
+            TypeName::C32 => NumberType::C32,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Arguments of `lacuna solve` and `lacuna spmv`.
 use super::shared::{
-    NumberType, PLOT, PlaceArgs, ReportArgs, count, method, names, orders, orders_of_solve, preconditioner,
+    PLOT, PlaceArgs, ReportArgs, TypeName, count, method, names, orders, orders_of_solve, preconditioner,
     restart, rounds, tolerance, vectors,
 };
 use clap::Args;
@@ -19,12 +19,12 @@ pub(crate) struct SolveArgs {
     /// The starting guess: a file with one column [default: 0]
     #[arg(long, value_name = "FILE|-")]
     pub(crate) x0: Option<String>,
-    /// The method, with options as NAME:key=value,...; `auto` chooses by the structure of the matrix and
+    /// The method, with options as NAME:key=value,...; `auto` chooses by the structure of the matrix (how, is listed below) and
     /// gives the reason, `tune` takes what solved a matrix of this structure fastest before (see `lacuna
     /// advise`), with its preconditioner
     #[arg(long, default_value = "auto", value_parser = method, value_name = "NAME[:key=value,...]")]
     pub(crate) method: String,
-    /// The preconditioner, with options; `auto` takes jacobi if the diagonal has no zeros and is not constant
+    /// The preconditioner, with options; `auto` chooses by the matrix and the method, as listed below
     #[arg(long, default_value = "auto", value_parser = preconditioner, value_name = "NAME[:key=value,...]")]
     pub(crate) precond: String,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub(crate) struct SolveArgs {
     pub(crate) reorder: String,
     /// The number type [default: f64, or c64 if the input is complex]
     #[arg(long = "type", value_enum)]
-    pub(crate) number: Option<NumberType>,
+    pub(crate) number: Option<TypeName>,
     /// Solve for corrections in single precision, which moves half the bytes, and keep residuals and x in
     /// double. As accurate as without, as long as the condition number leaves single precision at least one
     /// digit
@@ -93,7 +93,7 @@ pub(crate) struct SpmvArgs {
     pub(crate) place: PlaceArgs,
     /// The number type [default: f64, or c64 if the matrix is complex]
     #[arg(long = "type", value_enum)]
-    pub(crate) number: Option<NumberType>,
+    pub(crate) number: Option<TypeName>,
     /// The number of vectors that a product multiplies at once; several numbers, separated by commas, give
     /// one row of the table each
     #[arg(long, default_value = "1", value_delimiter = ',', value_name = "K,...", value_parser = vectors(), allow_negative_numbers = true)]

@@ -10,7 +10,7 @@ pub use work::{Ending, Work, names};
 
 use crate::args::{CompareArgs, check_restart, joined};
 use crate::failure::Result;
-use crate::measure::Matrices;
+use crate::measure::of_matrices;
 use std::process::ExitCode;
 
 /// The default matrices: sizes dominated by latency, and sizes dominated by memory bandwidth.
@@ -41,6 +41,6 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     args.measuring.check_outputs(&args.matrices)?;
     work.methods.iter().try_for_each(|method| check_restart(method, args.restart))?;
     let subjects = work.subjects()?;
-    Session::run::<Matrices>(&args.measuring, |session| session.measure_all(&work, subjects))
+    Session::run(&args.measuring, of_matrices, |session| session.measure_all(&work, subjects))
         .map(|(code, _)| code)
 }

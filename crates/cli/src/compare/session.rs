@@ -4,11 +4,11 @@ use super::{rounds, table};
 use crate::args::MeasuringArgs;
 use crate::failure::{INTERRUPTED, NOT_CONVERGED, Result, no_device};
 use crate::input::set_threads;
-use crate::measure::{Cases, Subject, System, Target, open};
+use crate::measure::{Prepare, Subject, System, Target, open};
 use crate::progress::{Counting, cancel_on_interrupt, interrupted};
 use crate::record::{self, Device, Entry, Kept, Line, cases};
 use crate::{out, page};
-use lacuna::{BACKENDS, BackendOptions, Error};
+use lacuna::{DeviceOptions, Error, backends};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -28,22 +28,23 @@ pub struct Session<'a> {
 impl<'a> Session<'a> {
     /// Measures on the requested backends, then keeps and shows the results, including those obtained before
     /// an error.
-    pub fn run<C: Cases>(
+    pub fn run(
         args: &'a MeasuringArgs,
+        prepare: Prepare,
         measure: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<(ExitCode, Vec<Line>)> {
-        let mut session = Session::open::<C>(args)?;
+        let mut session = Session::open(args, prepare)?;
         let measured = measure(&mut session);
         let finished = session.finish()?;
         measured.map(|()| finished)
     }
 
     /// Opens the backends. A backend that is not available leaves a line with the reason.
-    fn open<C: Cases>(args: &'a MeasuringArgs) -> Result<Self> {
+    fn open(args: &'a MeasuringArgs, prepare: Prepare) -> Result<Self> {
         set_threads(args.threads)?;
         let peers = args.peers.as_deref().map(record::read).transpose()?.unwrap_or_default();
         let mut kept = Kept::to(args.json.as_deref())?;
-        let targets = targets::<C>(args, &mut kept)?;
+        let targets = targets(args, prepare, &mut kept)?;
         if !args.quiet {
             out::say(args.aside(), &table::devices(&kept.lines))?;
         }
@@ -145,7 +146,7 @@ fn reasons(lines: &[Line]) -> Vec<&str> {
 /// The backends to measure on, by name, with a device or not.
 fn asked(args: &MeasuringArgs) -> Vec<String> {
     match args.backends.is_empty() {
-        true => BACKENDS.iter().map(|b| b.name.to_string()).collect(),
+        true => backends().into_iter().map(|b| b.name.to_string()).collect(),
         false => args.backends.clone(),
     }
 }
@@ -153,18 +154,19 @@ fn asked(args: &MeasuringArgs) -> Vec<String> {
 /// Whether this build has the backend of a name, with a device or not.
 fn is_built_in(name: &str) -> bool {
     let name = name.split(':').next();
-    BACKENDS.iter().any(|b| b.built_in && Some(b.name) == name)
+    backends().into_iter().any(|b| b.built_in && Some(b.name) == name)
 }
 
-fn targets<C: Cases>(args: &MeasuringArgs, kept: &mut Kept) -> Result<Vec<Box<dyn Target>>> {
+fn targets(args: &MeasuringArgs, prepare: Prepare, kept: &mut Kept) -> Result<Vec<Box<dyn Target>>> {
     let mut targets = Vec::new();
     for name in asked(args) {
         let (backend, device) = match name.split_once(':') {
             Some((backend, device)) => (backend, Some(device.to_string())),
             None => (name.as_str(), None),
         };
-        let options = BackendOptions { threads: args.threads.map(usize::from), device };
-        let device = match open::<C>(backend, options) {
+        let mut options = DeviceOptions::default();
+        (options.threads, options.device) = (args.threads.map(usize::from), device);
+        let device = match open(backend, options, prepare) {
             Ok(target) => {
                 let device = here(&*target);
                 targets.push(target);

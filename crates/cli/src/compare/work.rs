@@ -1,5 +1,5 @@
 //! The work to be measured.
-use crate::args::{NumberType, most_iterations};
+use crate::args::{TypeName, most_iterations};
 use crate::failure::Result;
 use crate::input::Source;
 use crate::measure::{GMRES_ONCE, SPMV};
@@ -7,7 +7,7 @@ use crate::record::{PRODUCTS, TO, VECTORS};
 use lacuna::backend::text::shown_word;
 use lacuna::formats::FORMATS;
 use lacuna::solvers::{METHODS, method, name_of};
-use lacuna::{Error, Kind, Options, Stop};
+use lacuna::{Error, NumberType, Options, Stop};
 use std::rc::Rc;
 
 /// The product of matrices, or lengths of vectors, with number types, methods and formats.
@@ -24,7 +24,7 @@ pub struct Work {
     /// If empty, `auto`.
     pub formats: Vec<String>,
     /// If empty, the one that suits a matrix.
-    pub types: Vec<NumberType>,
+    pub types: Vec<TypeName>,
     /// `None` for no preconditioner.
     pub precond: Option<String>,
     pub ending: Ending,
@@ -84,8 +84,8 @@ fn is_least_squares(method: &str) -> bool {
 
 /// A matrix that has not been read yet, or vectors that have not been allocated yet.
 pub(super) enum Unmade {
-    Matrix(Rc<Source>, Kind),
-    Vectors(usize, Kind),
+    Matrix(Rc<Source>, NumberType),
+    Vectors(usize, NumberType),
 }
 
 impl Unmade {
@@ -96,7 +96,7 @@ impl Unmade {
             Unmade::Vectors(..) => VECTORS.into(),
         }
     }
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> NumberType {
         match self {
             Unmade::Matrix(_, kind) | Unmade::Vectors(_, kind) => *kind,
         }

@@ -1,5 +1,5 @@
 //! Measured memory bandwidth of a device.
-use lacuna::{Backend, Cell, History, Pass, Recorder, Result, Run, Scalar, Vector};
+use lacuna::{Cell, Device, History, Pass, Recorder, Result, Run, Scalar, Vector};
 use std::time::Instant;
 
 /// Elements of each of the three vectors: 128 MiB in f64, beyond the caches of most devices.
@@ -11,30 +11,27 @@ const SWEEPS: u64 = 5;
 const RUNS: usize = 4;
 
 /// Bytes moved per second by `z ← x + c y` over vectors larger than the caches.
-pub(crate) fn triad<T: Scalar, B: Backend>(dev: &mut B, memory: Option<u64>) -> Result<f64> {
-    speed::<T, B>(dev, memory, |[x, y, z], c| Pass::new("triad").set(z, x + c * y))
+pub(crate) fn triad<T: Scalar>(dev: &Device, memory: Option<u64>) -> Result<f64> {
+    speed::<T>(dev, memory, |[x, y, z], c| Pass::new("triad").set(z, x + c * y))
 }
 
 /// Bytes read and written per second by `z ← x` over vectors larger than the caches.
-pub(crate) fn copy<T: Scalar, B: Backend>(dev: &mut B, memory: Option<u64>) -> Result<f64> {
-    speed::<T, B>(dev, memory, |[x, _, z], _| Pass::new("copy").set(z, x))
+pub(crate) fn copy<T: Scalar>(dev: &Device, memory: Option<u64>) -> Result<f64> {
+    speed::<T>(dev, memory, |[x, _, z], _| Pass::new("copy").set(z, x))
 }
 
-fn speed<T: Scalar, B: Backend>(
-    dev: &mut B,
+fn speed<T: Scalar>(
+    dev: &Device,
     memory: Option<u64>,
     pass: impl FnOnce([Vector<T>; 3], Cell<T>) -> Pass<T>,
 ) -> Result<f64> {
     let affordable = memory.map_or(u64::MAX, |memory| memory / MEMORY_SHARE / (3 * 8));
     let n = ELEMENTS.min(usize::try_from(affordable).unwrap_or(usize::MAX)).max(1);
-    let mark = dev.mark();
-    let measured = measure(dev, n, pass);
-    dev.release(mark);
-    measured
+    measure(dev, n, pass)
 }
 
-fn measure<T: Scalar, B: Backend>(
-    dev: &mut B,
+fn measure<T: Scalar>(
+    dev: &Device,
     n: usize,
     pass: impl FnOnce([Vector<T>; 3], Cell<T>) -> Pass<T>,
 ) -> Result<f64> {
@@ -52,7 +49,7 @@ fn measure<T: Scalar, B: Backend>(
     let mut best = f64::INFINITY;
     for _ in 0..RUNS {
         let start = Instant::now();
-        dev.execute(&mut plan, Run { limit: SWEEPS, history: &mut History::off(), watch: None })?;
+        plan.execute(Run { limit: SWEEPS, history: &mut History::off(), watch: None })?;
         dev.read(&[rr])?;
         best = best.min(start.elapsed().as_secs_f64());
     }

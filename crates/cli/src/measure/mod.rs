@@ -13,7 +13,7 @@ pub use samples::{Samples, Timing};
 pub use solve::digest;
 pub use system::{Subject, System, Typed, with_system};
 pub(crate) use target::open;
-pub use target::{Case, Cases, Matrices, Target};
+pub use target::{Case, Prepare, Target, of_matrices};
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

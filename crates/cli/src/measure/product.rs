@@ -3,7 +3,7 @@ use super::solve::digest;
 use super::system::Typed;
 use super::target::Case;
 use super::{BUDGET, Measured, Samples, Task, four_digits};
-use lacuna::{Backend, Result, Scalar, TimedProduct, Vector};
+use lacuna::{Device, Result, Scalar, TimedProduct};
 use std::time::Instant;
 
 /// Products in one format, as a case.
@@ -16,26 +16,24 @@ pub(super) struct Products<T: Scalar> {
 }
 
 impl<T: Scalar> Products<T> {
-    pub(super) fn new<B: Backend>(dev: &mut B, system: &Typed<T>, task: &Task) -> Result<Self> {
+    pub(super) fn new(dev: &Device, system: &Typed<T>, task: &Task) -> Result<Self> {
         let stored = system.in_format(task.format)?;
         let start = Instant::now();
         let product = TimedProduct::new(dev, stored, BUDGET.as_secs_f64())?;
         let first_setup = start.elapsed().as_secs_f64();
-        let first = digest_of(dev, product.y())?;
+        let first = digest_of(&product)?;
         Ok(Products { product, first, reproducible: true, first_setup, once: Samples::default() })
     }
 }
 
-fn digest_of<T: Scalar, B: Backend>(dev: &mut B, y: Vector<T>) -> Result<u64> {
-    let mut values = vec![T::zero(); y.len];
-    dev.download(y, &mut values)?;
-    Ok(digest(&values))
+fn digest_of<T: Scalar>(product: &TimedProduct<T>) -> Result<u64> {
+    product.product().map(|y| digest(&y))
 }
 
-impl<T: Scalar, B: Backend> Case<B> for Products<T> {
-    fn round(&mut self, dev: &mut B) -> Result<()> {
-        self.once.push(self.product.time(dev)?);
-        self.reproducible &= digest_of(dev, self.product.y())? == self.first;
+impl<T: Scalar> Case for Products<T> {
+    fn round(&mut self) -> Result<()> {
+        self.once.push(self.product.time()?);
+        self.reproducible &= digest_of(&self.product)? == self.first;
         Ok(())
     }
 

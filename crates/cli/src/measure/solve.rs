@@ -6,8 +6,8 @@ use super::{GMRES_ONCE, Measured, Samples, Task, four_digits};
 use fnv::FnvHasher;
 use lacuna::formats::convert;
 use lacuna::solvers::{self, Gmres, Orthogonalization, preconditioner};
-use lacuna::{Backend, LinOp, Method, Options, Outcome, Pair, Placed, Result, Scalar};
-use lacuna::{Solver, Stop};
+use lacuna::{Device, LinOp, Method, Options, Outcome, Pair, Placed, Result, Scalar};
+use lacuna::{Setup, Solver, Stop};
 use std::hash::Hasher;
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,6 +17,7 @@ const HISTORY: usize = 400;
 
 /// A prepared solve.
 pub(super) struct Solves<T: Scalar> {
+    dev: Device,
     method: Box<dyn Method<T>>,
     a: Pair<T>,
     m: Option<Placed<T>>,
@@ -62,28 +63,29 @@ pub fn digest<T: Scalar>(values: &[T]) -> u64 {
 }
 
 impl<T: Scalar> Solves<T> {
-    pub(super) fn new<B: Backend>(dev: &mut B, system: &Typed<T>, task: &Task) -> Result<Self> {
+    pub(super) fn new(dev: &Device, system: &Typed<T>, task: &Task) -> Result<Self> {
         let stored = system.in_format(task.format)?;
         let start = Instant::now();
         let a = dev.matrix(stored)?;
         let upload = start.elapsed().as_secs_f64();
         let kind = preconditioner(&task.precond)?;
-        let m = kind.map(|kind| Placed::new(dev, kind, &system.a, a)).transpose()?;
+        let m = kind.map(|kind| Placed::new(dev, kind, &system.a, *a, Setup::new())).transpose()?;
         let method = named::<T>(task)?;
         let adjoint = match method.needs_adjoint() {
             true => dev.matrix(convert(&Arc::new(system.a.adjoint()), task.format)?)?,
-            false => a,
+            false => a.clone(),
         };
         let a = Pair { a, adjoint };
         let start = Instant::now();
         let mut solver = make(dev, &a, &m, &*method, task.stop)?;
         let first_setup = start.elapsed().as_secs_f64();
         let (b, mut x) = (vec![T::one(); a.a.rows], vec![T::zero(); a.a.cols]);
-        let outcome = solver.solve(dev, &b, &mut x)?.clone();
+        let outcome = solver.solve(&b, &mut x)?.clone();
         let first = Bits::of(&x, &outcome);
         let (fresh, setup, again, transfers, on_device) = Default::default();
         let (reproducible, stop) = (true, task.stop);
         Ok(Solves {
+            dev: dev.clone(),
             method,
             a,
             m,
@@ -105,32 +107,28 @@ impl<T: Scalar> Solves<T> {
     }
 }
 
-impl<T: Scalar, B: Backend> Case<B> for Solves<T> {
-    fn round(&mut self, dev: &mut B) -> Result<()> {
-        let Solves { method, a, m, stop, solver, b, x, first, reproducible, .. } = self;
+impl<T: Scalar> Case for Solves<T> {
+    fn round(&mut self) -> Result<()> {
+        let Solves { dev, method, a, m, stop, solver, b, x, first, reproducible, .. } = self;
         // One uncounted solve of each kind runs first, as for the peers: it meets the memory and the caches
         // in the state left by the previous measurement.
-        let anew = |dev: &mut B, x: &mut [T], setups: &mut Samples| -> Result<_> {
-            let mark = dev.mark();
+        let anew = |x: &mut [T], setups: &mut Samples| -> Result<_> {
             x.fill(T::zero());
             let start = Instant::now();
-            let done = make(dev, a, m, &**method, *stop).and_then(|mut solver| {
-                setups.push(start.elapsed().as_secs_f64());
-                solver.solve(dev, b, x).map(drop)
-            });
-            let time = start.elapsed();
-            dev.release(mark);
-            done.map(|()| time)
+            let mut solver = make(dev, a, m, &**method, *stop)?;
+            setups.push(start.elapsed().as_secs_f64());
+            solver.solve(b, x)?;
+            Ok(start.elapsed())
         };
         let mut setups = Samples::default();
-        anew(dev, x, &mut Samples::default())?;
-        self.fresh.round(|| anew(dev, x, &mut setups))?;
+        anew(x, &mut Samples::default())?;
+        self.fresh.round(|| anew(x, &mut setups))?;
         self.setup.push(setups.median());
         *reproducible &= digest(x) == first.x;
         let mut once_more = |x: &mut [T]| -> Result<_> {
             x.fill(T::zero());
             let start = Instant::now();
-            let outcome = solver.solve(dev, b, x)?;
+            let outcome = solver.solve(b, x)?;
             let time = start.elapsed();
             *reproducible &= Bits::of(x, outcome) == *first;
             Ok(time)
@@ -146,7 +144,7 @@ impl<T: Scalar, B: Backend> Case<B> for Solves<T> {
             dev.download(solver.x(), x)?;
             transferred.push(start.elapsed().as_secs_f64());
             let start = Instant::now();
-            solver.solve_on_device(dev, None)?;
+            solver.solve_on_device(None)?;
             Ok(start.elapsed())
         })?;
         self.transfers.push(transferred.median());
@@ -177,8 +175,8 @@ impl<T: Scalar, B: Backend> Case<B> for Solves<T> {
     }
 }
 
-fn make<T: Scalar, B: Backend>(
-    dev: &mut B,
+fn make<T: Scalar>(
+    dev: &Device,
     a: &Pair<T>,
     m: &Option<Placed<T>>,
     method: &dyn Method<T>,

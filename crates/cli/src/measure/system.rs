@@ -2,7 +2,7 @@
 use crate::failure::Result;
 use crate::input::Source;
 use lacuna::formats::{choose_format, convert};
-use lacuna::{Complex32, Complex64, Csr, Format, Kind, Scalar, Structure};
+use lacuna::{Complex32, Complex64, Csr, Format, NumberType, Scalar, Structure};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ pub enum Subject {
     System(Box<System>),
     /// Only vectors of a given length.
     Vectors {
-        kind: Kind,
+        kind: NumberType,
         n: usize,
     },
 }
 
 impl Subject {
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> NumberType {
         match self {
             Subject::System(system) => system.kind(),
             Subject::Vectors { kind, .. } => *kind,
@@ -71,21 +71,21 @@ pub struct Typed<T: Scalar> {
 
 impl System {
     /// Reads or generates the matrix.
-    pub(crate) fn read(source: &Source, kind: Kind, quiet: bool) -> Result<Self> {
+    pub(crate) fn read(source: &Source, kind: NumberType, quiet: bool) -> Result<Self> {
         Ok(match kind {
-            Kind::F32 => System::F32(Typed::read(source, quiet)?),
-            Kind::F64 => System::F64(Typed::read(source, quiet)?),
-            Kind::C32 => System::C32(Typed::read(source, quiet)?),
-            Kind::C64 => System::C64(Typed::read(source, quiet)?),
+            NumberType::F32 => System::F32(Typed::read(source, quiet)?),
+            NumberType::F64 => System::F64(Typed::read(source, quiet)?),
+            NumberType::C32 => System::C32(Typed::read(source, quiet)?),
+            NumberType::C64 => System::C64(Typed::read(source, quiet)?),
         })
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> NumberType {
         match self {
-            System::F32(_) => Kind::F32,
-            System::F64(_) => Kind::F64,
-            System::C32(_) => Kind::C32,
-            System::C64(_) => Kind::C64,
+            System::F32(_) => NumberType::F32,
+            System::F64(_) => NumberType::F64,
+            System::C32(_) => NumberType::C32,
+            System::C64(_) => NumberType::C64,
         }
     }
 
@@ -102,8 +102,9 @@ impl<T: Scalar> Typed<T> {
     }
 
     /// The format that is estimated to be fastest, by the cost model of the backend.
-    pub(crate) fn choose(&self, dev: &impl lacuna::Backend) -> &'static str {
-        choose_format(&self.a, &self.structure, dev.formats(self.a.rows(), Format::bytes(&*self.a))).0
+    pub(crate) fn choose(&self, dev: &lacuna::Device) -> lacuna::Result<&'static str> {
+        let costs = dev.formats(self.a.rows(), Format::bytes(&*self.a))?;
+        Ok(choose_format(&self.a, &self.structure, costs).0)
     }
 
     /// The matrix in a format; converted once for all backends.

@@ -1,11 +1,36 @@
-//! An open backend with its device and the cases prepared on it, independent of its type.
+//! An open device with the cases prepared on it.
 use super::product::Products;
 use super::solve::Solves;
 use super::system::{Typed, with_system};
 use super::{Measured, SPMV, Subject, Task, copy};
-use lacuna::backend::Mark;
-use lacuna::{Backend, BackendOptions, DeviceInfo, Error, OnBackend, Result, Scalar};
-use std::marker::PhantomData;
+use lacuna::{Device, DeviceInfo, DeviceOptions, Error, Result, Scalar};
+
+/// A prepared case on a device.
+pub trait Case {
+    fn round(&mut self) -> Result<()>;
+    fn measured(&self) -> Option<Measured>;
+}
+
+/// Prepares a case and runs it once.
+pub type Prepare = fn(&Device, &Subject, &Task) -> Result<Box<dyn Case>>;
+
+/// Products and solves with a matrix.
+///
+/// # Errors
+/// [`Error::Unsupported`] for a subject without a matrix; those of the preparation.
+pub fn of_matrices(dev: &Device, subject: &Subject, task: &Task) -> Result<Box<dyn Case>> {
+    match subject {
+        Subject::System(system) => with_system!(&**system, typed => of_matrix(dev, typed, task)),
+        Subject::Vectors { .. } => Err(task.needs_matrix()),
+    }
+}
+
+fn of_matrix<T: Scalar>(dev: &Device, system: &Typed<T>, task: &Task) -> Result<Box<dyn Case>> {
+    Ok(match task.method.as_str() {
+        SPMV => Box::new(Products::new(dev, system, task)?),
+        _ => Box::new(Solves::new(dev, system, task)?),
+    })
+}
 
 /// Measurements on a backend.
 pub trait Target {
@@ -20,101 +45,56 @@ pub trait Target {
     fn round(&mut self, case: usize) -> Result<()>;
     /// The measurements of a case; `None` before its first round.
     fn measured(&self, case: usize) -> Option<Measured>;
-    /// Drops every case and frees its memory.
+    /// Drops every case, which frees its memory.
     fn clear(&mut self);
 }
 
-/// Opens a backend by name and measures its copy bandwidth.
+/// Opens a device by the name of its backend and measures its copy bandwidth.
 ///
 /// # Errors
-/// As [`lacuna::on`].
-pub(crate) fn open<C: Cases>(name: &str, options: BackendOptions) -> Result<Box<dyn Target>> {
-    lacuna::on(Some(name), options, Opening::<C>(PhantomData))?
+/// As [`lacuna::open`].
+pub(crate) fn open(name: &str, options: DeviceOptions, prepare: Prepare) -> Result<Box<dyn Target>> {
+    let device = lacuna::open_with(name, options)?;
+    let memory = device.info().memory;
+    // A device without double precision is measured in single precision.
+    let copy = match copy::<f64>(&device, memory) {
+        Err(Error::Unsupported { .. }) => copy::<f32>(&device, memory)?,
+        speed => speed?,
+    };
+    Ok(Box::new(Held { device, copy, cases: Vec::new(), prepare }))
 }
 
-/// A prepared case on a backend.
-pub trait Case<B: Backend> {
-    fn round(&mut self, dev: &mut B) -> Result<()>;
-    fn measured(&self) -> Option<Measured>;
-}
-
-/// The kinds of cases that a run measures.
-pub trait Cases: 'static {
-    /// Prepares a case and runs it once.
-    fn prepare<B: Backend>(dev: &mut B, subject: &Subject, task: &Task) -> Result<Box<dyn Case<B>>>;
-}
-
-/// Products and solves with a matrix.
-#[derive(Debug)]
-pub struct Matrices;
-
-impl Cases for Matrices {
-    fn prepare<B: Backend>(dev: &mut B, subject: &Subject, task: &Task) -> Result<Box<dyn Case<B>>> {
-        match subject {
-            Subject::System(system) => with_system!(&**system, typed => of_matrix(dev, typed, task)),
-            Subject::Vectors { .. } => Err(task.needs_matrix()),
-        }
-    }
-}
-
-struct Opening<C>(PhantomData<C>);
-
-impl<C: Cases> OnBackend for Opening<C> {
-    type Output = Result<Box<dyn Target>>;
-
-    fn run<B: Backend>(self, mut dev: B) -> Self::Output {
-        let device = dev.device();
-        // A device without double precision is measured in single precision.
-        let copy = match copy::<f64, B>(&mut dev, device.memory) {
-            Err(Error::Unsupported { .. }) => copy::<f32, B>(&mut dev, device.memory)?,
-            speed => speed?,
-        };
-        let start = dev.mark();
-        Ok(Box::new(Held::<B, C> { dev, device, copy, start, cases: Vec::new(), kinds: PhantomData }))
-    }
-}
-
-struct Held<B, C> {
-    dev: B,
-    device: DeviceInfo,
+struct Held {
+    device: Device,
     copy: f64,
-    start: Mark,
-    cases: Vec<Box<dyn Case<B>>>,
-    kinds: PhantomData<C>,
+    cases: Vec<Box<dyn Case>>,
+    prepare: Prepare,
 }
 
-impl<B: Backend, C: Cases> Target for Held<B, C> {
+impl Target for Held {
     fn device(&self) -> &DeviceInfo {
-        &self.device
+        self.device.info()
     }
     fn copy(&self) -> f64 {
         self.copy
     }
     fn choose_format(&self, subject: &Subject) -> Option<&'static str> {
         match subject {
-            Subject::System(system) => Some(with_system!(&**system, typed => typed.choose(&self.dev))),
+            Subject::System(system) => with_system!(&**system, typed => typed.choose(&self.device).ok()),
             Subject::Vectors { .. } => None,
         }
     }
     fn prepare(&mut self, subject: &Subject, task: &Task) -> Result<usize> {
-        self.cases.push(C::prepare(&mut self.dev, subject, task)?);
+        self.cases.push((self.prepare)(&self.device, subject, task)?);
         Ok(self.cases.len() - 1)
     }
     fn round(&mut self, case: usize) -> Result<()> {
-        self.cases[case].round(&mut self.dev)
+        self.cases[case].round()
     }
     fn measured(&self, case: usize) -> Option<Measured> {
         self.cases[case].measured()
     }
     fn clear(&mut self) {
         self.cases.clear();
-        self.dev.release(self.start);
     }
-}
-
-fn of_matrix<T: Scalar, B: Backend>(dev: &mut B, system: &Typed<T>, task: &Task) -> Result<Box<dyn Case<B>>> {
-    Ok(match task.method.as_str() {
-        SPMV => Box::new(Products::new(dev, system, task)?),
-        _ => Box::new(Solves::new(dev, system, task)?),
-    })
 }

@@ -2,7 +2,7 @@
 use crate::measure::GMRES_ONCE;
 use crate::record::{Case, Device, Entry, Line, PRODUCTS, Peer, SystemKey, distinct};
 use crate::report::{counted_units, thousands};
-use lacuna::BACKENDS;
+use lacuna::backends;
 
 /// The data of a page.
 pub struct Results<'a> {
@@ -39,8 +39,9 @@ impl<'a> Results<'a> {
         let beside = |p: &&Peer| results.cases.iter().any(|c| results.is_beside(p, c));
         results.peers = peers.into_iter().filter(beside).collect();
         results.names = results.cases.iter().map(|c| results.label(c)).collect();
+        let known = backends();
         let order =
-            |name: &String| BACKENDS.iter().position(|b| name.starts_with(b.name)).unwrap_or(BACKENDS.len());
+            |name: &String| known.iter().position(|b| name.starts_with(b.name)).unwrap_or(known.len());
         results.names.sort_by_key(|name| (order(name), name.clone()));
         results.names.extend(results.peers.iter().map(|p| p.peer.clone()));
         results.names = distinct(results.names.drain(..));

@@ -26,7 +26,7 @@ pub(crate) fn race(search: &Searched) -> Figure {
         .map(|trial| {
             let logarithms = trial.curve().into_iter().filter(|(t, r)| *t > 0.0 && r.is_finite() && *r > 0.0);
             let points: Vec<_> = logarithms.map(|(t, r)| (t.log10(), r.log10())).collect();
-            (way(trial.method, trial.preconditioner), points)
+            (way(&trial.method, &trial.preconditioner), points)
         })
         .filter(|(_, points)| points.len() > 1)
         .collect();

@@ -167,7 +167,7 @@ fn where_nothing_is_measured_the_exit_code_says_so() {
     assert_eq!(cases(&kept(&bench, "kept.jsonl")).len(), 1);
     // One that can be measured is enough.
     assert_eq!(bench.run("compare wide.mtx --backends cpu --methods cg,lsqr --rounds 1").code, 0);
-    for backend in lacuna::BACKENDS.iter().filter(|backend| !backend.built_in) {
+    for backend in lacuna::backends().into_iter().filter(|backend| !backend.built_in) {
         let name = backend.name;
         let codes =
             [format!("solve wide.mtx --backend {name}"), format!("compare wide.mtx --backends {name}")]

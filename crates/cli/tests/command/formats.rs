@@ -118,7 +118,7 @@ fn what_was_measured_is_remembered() {
     assert!(choice(&other).ends_with("; measured"), "another structure: {other}");
     let ran = bench.run("info gen:poisson2d:30x30 --why");
     assert!(
-        ran.out.contains(&format!("measured    before, on {}", lacuna::preferred().unwrap()))
+        ran.out.contains(&format!("measured    before, on {}", crate::preferred()))
             && ran.out.contains(" of csr's time, measured"),
         "{}",
         ran.out

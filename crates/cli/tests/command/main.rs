@@ -21,9 +21,14 @@ pub(crate) use bench::{Bench, Ran};
 /// The command.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_lacuna");
 
-/// The backends of this build, the default one first.
+/// The backends of this build, in order of preference.
 pub(crate) fn built_in() -> Vec<&'static str> {
-    lacuna::BACKENDS.iter().filter(|b| b.built_in).map(|b| b.name).collect()
+    lacuna::backends().into_iter().filter(|b| b.built_in).map(|b| b.name).collect()
+}
+
+/// The backend that is used if none is named.
+pub(crate) fn preferred() -> &'static str {
+    lacuna::default_device().unwrap().info().backend
 }
 
 impl Bench {

@@ -269,7 +269,7 @@ fn devices_are_listed() {
     let ran = Bench::new().run("devices --no-measure --threads 1");
     assert_eq!(ran.code, 0, "{}", ran.err);
     let headings: Vec<_> = ran.out.lines().filter(|line| !line.starts_with(' ')).collect();
-    let default = |name: &str| if lacuna::preferred() == Some(name) { " (default)" } else { "" };
+    let default = |name: &str| if crate::preferred() == name { " (default)" } else { "" };
     let expected: Vec<_> = built_in().iter().map(|name| format!("{name}{}", default(name))).collect();
     assert_eq!(headings, expected, "{}", ran.out);
     assert!(ran.out.contains("1 thread\n"), "{}", ran.out);

@@ -2,8 +2,8 @@
 //!
 //! All functions are inlined into code compiled for the current instruction set: see [`crate::run::share`].
 use crate::simd::numbers::{C32, C64, F32, F64, Numbers, load};
-use lacuna_engine::sum::SEGMENT;
-use lacuna_engine::{Kind, Scalar};
+use lacuna_engine::sum::pair_sum;
+use lacuna_engine::{NumberType, Scalar};
 use pulp::Simd;
 
 /// The canonical sum of `conj(a[i]) b[i]` over one segment.
@@ -15,13 +15,13 @@ pub(crate) unsafe fn dot_segment<T: Scalar, S: Simd>(simd: S, a: *const T, b: *c
     // SAFETY: the types match the kind, and the pointers are valid as the caller promises.
     unsafe {
         match T::KIND {
-            Kind::F64 if !S::IS_SCALAR => {
+            NumberType::F64 if !S::IS_SCALAR => {
                 bytemuck::cast(real_segment::<F64, S>(simd, a.cast(), from::<F64, S>(b.cast())))
             }
-            Kind::F32 if !S::IS_SCALAR => {
+            NumberType::F32 if !S::IS_SCALAR => {
                 bytemuck::cast(real_segment::<F32, S>(simd, a.cast(), from::<F32, S>(b.cast())))
             }
-            Kind::C64 | Kind::C32 if !S::IS_SCALAR => dot_segments(simd, [a], b)[0],
+            NumberType::C64 | NumberType::C32 if !S::IS_SCALAR => dot_segments(simd, [a], b)[0],
             _ => full_segment(|i| (*a.add(i)).dot_term(*b.add(i))),
         }
     }
@@ -41,22 +41,22 @@ pub(crate) unsafe fn weighted_segment<T: Scalar, S: Simd>(
     // SAFETY: as in `dot_segment`.
     unsafe {
         match T::KIND {
-            Kind::F64 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F64, S>(
+            NumberType::F64 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F64, S>(
                 simd,
                 a.cast(),
                 product::<F64, S>(simd, f.cast(), b.cast()),
             )),
-            Kind::F32 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F32, S>(
+            NumberType::F32 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F32, S>(
                 simd,
                 a.cast(),
                 product::<F32, S>(simd, f.cast(), b.cast()),
             )),
-            Kind::C64 if !S::IS_SCALAR => bytemuck::cast(segments::<C64, S, 1>(
+            NumberType::C64 if !S::IS_SCALAR => bytemuck::cast(segments::<C64, S, 1>(
                 simd,
                 [a.cast()],
                 product::<C64, S>(simd, f.cast(), b.cast()),
             )),
-            Kind::C32 if !S::IS_SCALAR => bytemuck::cast(segments::<C32, S, 1>(
+            NumberType::C32 if !S::IS_SCALAR => bytemuck::cast(segments::<C32, S, 1>(
                 simd,
                 [a.cast()],
                 product::<C32, S>(simd, f.cast(), b.cast()),
@@ -79,16 +79,16 @@ pub(crate) unsafe fn dot_segments<T: Scalar, S: Simd, const K: usize>(
     // SAFETY: as in `dot_segment`.
     unsafe {
         match T::KIND {
-            Kind::F64 if !S::IS_SCALAR && K > 1 => {
+            NumberType::F64 if !S::IS_SCALAR && K > 1 => {
                 segments::<F64, S, K>(simd, a.map(|a| a.cast()), from::<F64, S>(b.cast())).map(bytemuck::cast)
             }
-            Kind::F32 if !S::IS_SCALAR && K > 1 => {
+            NumberType::F32 if !S::IS_SCALAR && K > 1 => {
                 segments::<F32, S, K>(simd, a.map(|a| a.cast()), from::<F32, S>(b.cast())).map(bytemuck::cast)
             }
-            Kind::C64 if !S::IS_SCALAR => {
+            NumberType::C64 if !S::IS_SCALAR => {
                 segments::<C64, S, K>(simd, a.map(|a| a.cast()), from::<C64, S>(b.cast())).map(bytemuck::cast)
             }
-            Kind::C32 if !S::IS_SCALAR => {
+            NumberType::C32 if !S::IS_SCALAR => {
                 segments::<C32, S, K>(simd, a.map(|a| a.cast()), from::<C32, S>(b.cast())).map(bytemuck::cast)
             }
             _ => {
@@ -248,75 +248,20 @@ fn sum_lines<T: Scalar>(a: [T; LINE], b: [T; LINE]) -> [T; LINE] {
     std::array::from_fn(|j| a[j] + b[j])
 }
 
-/// Maximum number of terms summed one by one.
-const FEW: usize = 16;
-
-/// The canonical sum of at most one segment of numbers.
-#[inline(always)]
-fn sum_segment<T: Scalar>(terms: &[T]) -> T {
-    if let Ok(full) = <&[T; SEGMENT]>::try_from(terms) {
-        return full_segment(|i| full[i]);
-    }
-    if terms.len() <= FEW {
-        // The longer strides would only add zeros; adding one zero is enough to turn −0 into 0.
-        let mut sums = [T::zero(); FEW];
-        for (s, term) in sums.iter_mut().zip(terms) {
-            *s += *term;
-        }
-        for stride in [8, 4, 2, 1] {
-            for i in 0..stride {
-                let upper = sums[i + stride];
-                sums[i] += upper;
-            }
-        }
-        return sums[0];
-    }
-    let mut padded = [T::zero(); SEGMENT];
-    padded[..terms.len()].copy_from_slice(terms);
-    full_segment(|i| padded[i])
-}
-
-/// The canonical sum of segment sums; `scratch` has room for a 256th of them.
-#[inline(always)]
-fn total<T: Scalar>(sums: &[T], scratch: &mut [T]) -> T {
-    match sums.len() {
-        0 => return T::zero(),
-        1 => return sums[0],
-        n if n <= SEGMENT => return sum_segment(sums),
-        _ => {}
-    }
-    let mut count = sums.len().div_ceil(SEGMENT);
-    for (s, segment) in scratch.iter_mut().zip(sums.chunks(SEGMENT)) {
-        *s = sum_segment(segment);
-    }
-    while count > 1 {
-        let next = count.div_ceil(SEGMENT);
-        for i in 0..next {
-            scratch[i] = sum_segment(&scratch[i * SEGMENT..count.min((i + 1) * SEGMENT)]);
-        }
-        count = next;
-    }
-    scratch[0]
-}
-
 /// Segment sums, `count` for each sum over all rows.
 pub(crate) struct SegmentSums<'a, T> {
     pub(crate) all: &'a [T],
     pub(crate) count: usize,
-    pub(crate) scratch: &'a mut [T],
 }
 
 impl<T: Scalar> SegmentSums<'_, T> {
     /// The next of the sums.
     #[inline]
     pub(crate) fn next(&mut self, sums: &mut [T]) {
-        let (these, rest) = self.all.split_at(sums.len() * self.count);
-        self.all = rest;
-        if self.count == 1 {
-            return sums.copy_from_slice(these);
-        }
-        for (d, sum) in sums.iter_mut().enumerate() {
-            *sum = total(&these[d * self.count..(d + 1) * self.count], self.scratch);
+        for sum in sums {
+            let (these, rest) = self.all.split_at(self.count);
+            self.all = rest;
+            *sum = pair_sum(these);
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::pass::update::{Bound, BoundTerm};
 use crate::simd::numbers::{C32, C64, F32, F64, Numbers, load, registers, store};
 use crate::simd::outlined::outlined;
-use lacuna_engine::{Kind, Scalar};
+use lacuna_engine::{NumberType, Scalar};
 use pulp::Simd;
 use std::ptr::eq;
 
@@ -27,14 +27,14 @@ pub(crate) unsafe fn run<'a, T: Scalar, S: Simd>(
             // SAFETY: as the caller promises; the types match the kind.
             unsafe {
                 match (T::KIND, size_of::<S::f64s>()) {
-                    (Kind::F32, 64) => blocks::<F32, S, T, 8>(simd, updates, start, end),
-                    (Kind::F64, 64) => blocks::<F64, S, T, 8>(simd, updates, start, end),
-                    (Kind::C32, 64) => blocks::<C32, S, T, 8>(simd, updates, start, end),
-                    (Kind::C64, 64) => blocks::<C64, S, T, 8>(simd, updates, start, end),
-                    (Kind::F32, _) => blocks::<F32, S, T, 4>(simd, updates, start, end),
-                    (Kind::F64, _) => blocks::<F64, S, T, 4>(simd, updates, start, end),
-                    (Kind::C32, _) => blocks::<C32, S, T, 4>(simd, updates, start, end),
-                    (Kind::C64, _) => blocks::<C64, S, T, 4>(simd, updates, start, end),
+                    (NumberType::F32, 64) => blocks::<F32, S, T, 8>(simd, updates, start, end),
+                    (NumberType::F64, 64) => blocks::<F64, S, T, 8>(simd, updates, start, end),
+                    (NumberType::C32, 64) => blocks::<C32, S, T, 8>(simd, updates, start, end),
+                    (NumberType::C64, 64) => blocks::<C64, S, T, 8>(simd, updates, start, end),
+                    (NumberType::F32, _) => blocks::<F32, S, T, 4>(simd, updates, start, end),
+                    (NumberType::F64, _) => blocks::<F64, S, T, 4>(simd, updates, start, end),
+                    (NumberType::C32, _) => blocks::<C32, S, T, 4>(simd, updates, start, end),
+                    (NumberType::C64, _) => blocks::<C64, S, T, 4>(simd, updates, start, end),
                 }
             }
         },

@@ -3,29 +3,24 @@ use crate::pass::fused::Fused;
 use crate::plan::divide::{Lengths, Shares};
 use crate::plan::rolled::Rolled;
 use crate::plan::step::{Dot, Kind, Step, Term, Update};
-use crate::spmv::Stored;
-use crate::tri_solve::Solved;
+use crate::spmv::{AnyStored, Stored};
+use crate::tri_solve::{AnySolved, Solved};
 use lacuna_engine::cells::Instr;
 use lacuna_engine::lower::{self, Sweep};
 use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::{
-    Cell, Format, HostStore, Matrix, Op, OpKind, Operand, Program, Result, Scalar, Section, Steps, Vector,
-    not_triangular,
+    HostStore, Matrix, Op, OpKind, Operand, Program, Result, Scalar, Section, Steps, not_triangular,
+    with_each, with_number,
 };
 
 /// A prepared program.
-pub(crate) struct Compiled<T: Scalar> {
+pub(crate) struct Compiled {
     /// The rolled loop at the start of the iteration.
-    pub(crate) rolled: Option<Rolled<T>>,
+    pub(crate) rolled: Option<Rolled>,
     /// By section: setup, restart, and the iteration after the rolled loop.
-    pub(crate) sections: [Vec<Step<T>>; 3],
+    pub(crate) sections: [Vec<Step>; 3],
     /// Entries and elements touched by one run through each section.
     pub(crate) works: [usize; 3],
-    /// The newest vector, matrix and cell that it uses. Memory is released newest first, so if these are
-    /// live, all are.
-    pub(crate) vector: Option<Vector<T>>,
-    pub(crate) matrix: Option<Matrix<T>>,
-    pub(crate) cell: Option<Cell<T>>,
     /// Divisions of rows among threads, one for each length.
     pub(crate) divisions: Vec<Shares>,
     /// Maximum number of update terms of a step.
@@ -34,28 +29,22 @@ pub(crate) struct Compiled<T: Scalar> {
     pub(crate) sums: usize,
     /// Maximum number of pieces of a matrix.
     pub(crate) pieces: usize,
-    /// Segments of the longest step.
-    pub(crate) segments: usize,
     /// Matrix entries and vector elements touched by the heaviest step, without columns of bases.
     pub(crate) work: usize,
     /// Number of threads it is compiled for.
     threads: usize,
 }
 
-impl<T: Scalar> Compiled<T> {
-    pub(crate) fn new(program: &Program<T>, store: &HostStore, threads: usize) -> Result<Self> {
+impl Compiled {
+    pub(crate) fn new(program: &Program, store: &HostStore, threads: usize) -> Result<Self> {
         let mut compiled = Compiled {
             rolled: None,
             sections: [Vec::new(), Vec::new(), Vec::new()],
             works: [0; 3],
-            vector: None,
-            matrix: None,
-            cell: None,
             divisions: Vec::new(),
             terms: 0,
             sums: 0,
             pieces: 0,
-            segments: 0,
             work: 0,
             threads,
         };
@@ -77,20 +66,18 @@ impl<T: Scalar> Compiled<T> {
     }
 
     /// Keeps the steps at the start of the iteration rolled. Returns whether that was possible.
-    fn roll(&mut self, steps: &Steps<T>, store: &HostStore, lengths: &mut Lengths<T>) -> Result<bool> {
+    fn roll(&mut self, steps: &Steps, store: &HostStore, lengths: &mut Lengths) -> Result<bool> {
         let first = self.steps(steps.first(), store, lengths)?;
         let second = self.steps(steps.second(), store, lengths)?;
         let Some(mut rolled) = Rolled::new(steps.count(), [first, second]) else { return Ok(false) };
-        steps.last().iter().for_each(|op| self.see(op));
         rolled.at(rolled.count - 1).iter().for_each(|step| self.make_room(step));
         self.rolled = Some(rolled);
         Ok(true)
     }
 
-    fn steps(&mut self, ops: &[Op<T>], store: &HostStore, lengths: &mut Lengths<T>) -> Result<Vec<Step<T>>> {
+    fn steps(&mut self, ops: &[Op], store: &HostStore, lengths: &mut Lengths) -> Result<Vec<Step>> {
         let mut steps = Vec::with_capacity(ops.len());
         for op in ops {
-            self.see(op);
             let step = self.step(op, store, lengths)?;
             self.make_room(&step);
             steps.extend(self.pieces_before(&step));
@@ -101,44 +88,24 @@ impl<T: Scalar> Compiled<T> {
     }
 
     /// Reserves space for the terms and sums of a step.
-    fn make_room(&mut self, step: &Step<T>) {
-        let segments = step.n.div_ceil(SEGMENT);
-        self.segments = self.segments.max(segments);
+    fn make_room(&mut self, step: &Step) {
         self.terms = self.terms.max(step.updates.iter().map(|update| update.terms.len()).sum());
-        self.sums = self.sums.max(segments * step.sums());
+        self.sums = self.sums.max(step.n.div_ceil(SEGMENT) * step.sums());
     }
 
-    /// Records the handles that an operation uses.
-    fn see(&mut self, op: &Op<T>) {
-        op.matrix().into_iter().for_each(|a| self.see_matrix(a));
-        op.vectors().for_each(|v| self.see_vector(v));
-        op.cells().for_each(|cell| self.see_cell(cell));
-    }
-    fn see_matrix(&mut self, a: Matrix<T>) {
-        newest(&mut self.matrix, a, |a| a.slot);
-    }
-    fn see_vector(&mut self, v: Vector<T>) {
-        newest(&mut self.vector, v, |v| v.slot);
-    }
-    fn see_cell(&mut self, cell: Cell<T>) {
-        newest(&mut self.cell, cell, |cell| cell.index);
-    }
-
-    fn step(&mut self, op: &Op<T>, store: &HostStore, lengths: &mut Lengths<T>) -> Result<Step<T>> {
+    fn step(&mut self, op: &Op, store: &HostStore, lengths: &mut Lengths) -> Result<Step> {
         let mut work = op.n() * op.sweep.vector_count();
         let kind = match &op.kind {
             OpKind::Sweep => Kind::Sweep,
             &OpKind::Spmv { a, x, y } => {
-                let format = store.format(a, &op.sweep.name)?;
                 work += a.nnz;
-                Kind::Spmv { a: Stored::new(format), x: x.slot, y: y.slot, columns: 1 }
+                Kind::Spmv { a: stored(store, a, &op.sweep.name)?, x: x.slot, y: y.slot, columns: 1 }
             }
             &OpKind::Spmm { a, x, y } => {
-                let format = store.format(a, &op.sweep.name)?;
                 let columns = x.columns as u32;
                 work += (a.nnz + a.rows) * x.columns;
-                let (a, x, y) = (Stored::new(format), x.first, y.first);
-                match a.takes_columns(columns) {
+                let (a, x, y) = (stored(store, a, &op.sweep.name)?, x.first, y.first);
+                match with_each!(&a, a => a.takes_columns(columns)) {
                     true => Kind::Spmm { a, x, y, columns },
                     false => Kind::Spmv { a, x, y, columns },
                 }
@@ -152,10 +119,8 @@ impl<T: Scalar> Compiled<T> {
                 }
             }
             &OpKind::TriSolve { a, b, x } => {
-                let format = store.format(a, &op.sweep.name)?;
                 work += a.nnz;
-                let kernel = || not_triangular(&op.sweep.name, format.kernel());
-                let a = Solved::new(format, self.threads)?.ok_or_else(kernel)?;
+                let a = solved(store, a, self.threads, &op.sweep.name)?;
                 Kind::TriSolve { a, b: b.slot, x: x.slot }
             }
             OpKind::Host { f, x, y } => {
@@ -182,7 +147,7 @@ impl<T: Scalar> Compiled<T> {
             Operand::Matrix(_) | Operand::Cells(..) => false,
         });
         let narrow = updates.iter().any(|update| update.rounds);
-        let loops = matches!(kind, Kind::Sweep) && !T::KIND.is_complex() && !narrow;
+        let loops = matches!(kind, Kind::Sweep) && !op.sweep.kind.is_complex() && !narrow;
         let fused = loops.then(|| Fused::find(&updates, &dots)).flatten();
         let rotates = |i: &Instr| matches!(i, Instr::Rotate { .. } | Instr::BackSubstitute { .. });
         let rotates = before.iter().chain(&*after).any(rotates);
@@ -203,25 +168,32 @@ impl<T: Scalar> Compiled<T> {
     }
 }
 
-/// Keeps the handle with the larger number.
-fn newest<H>(newest: &mut Option<H>, other: H, number: impl Fn(&H) -> u32) {
-    if newest.as_ref().is_none_or(|newest| number(newest) <= number(&other)) {
-        *newest = Some(other);
-    }
+/// The matrix of a handle, in the form that the kernels take.
+fn stored(store: &HostStore, a: Matrix, operation: &str) -> Result<AnyStored> {
+    with_number!(a.kind, T => Ok(T::each(Stored::new(store.format::<T>(a, operation)?, a))))
+}
+
+/// The same for triangular solves on a number of threads.
+fn solved(store: &HostStore, a: Matrix, threads: usize, operation: &str) -> Result<AnySolved> {
+    with_number!(a.kind, T => {
+        let format = store.format::<T>(a, operation)?;
+        let none = || not_triangular(operation, format.kernel());
+        Ok(T::each(Solved::new(format, a, threads)?.ok_or_else(none)?))
+    })
 }
 
 /// The distinct dot products of a sweep, grouped by common operand and those with a factor last, and the instructions
 /// after them.
-fn distinct<T: Scalar>(sweep: &Sweep<T>) -> (Box<[Dot]>, Box<[Instr]>) {
+fn distinct(sweep: &Sweep) -> (Box<[Dot]>, Box<[Instr]>) {
     let (dots, mut after) = sweep.distinct_dots();
-    let by_slot = |dot: &lower::Dot<T>| {
+    let by_slot = |dot: &lower::Dot| {
         let factor = dot.factor.map(|f| f.slot);
         Dot { cell: dot.cell, a: dot.a.slot, b: dot.b.slot, factor }
     };
     let mut dots: Box<[Dot]> = dots.iter().map(by_slot).collect();
     dots.sort_by_key(|dot| dot.factor.is_some());
     let plain = dots.partition_point(|dot| dot.factor.is_none());
-    if !T::KIND.is_complex() {
+    if !sweep.kind.is_complex() {
         gather(&mut dots[..plain]);
     }
     after.extend_from_slice(&sweep.after);
@@ -250,14 +222,15 @@ fn gather(dots: &mut [Dot]) {
     }
 }
 
-impl<T: Scalar> Compiled<T> {
+impl Compiled {
     /// The step that computes the pieces before a product with a matrix that has some.
-    fn pieces_before(&mut self, step: &Step<T>) -> Option<Step<T>> {
-        let Kind::Spmv { a: Stored::Hyb(a), x, columns, .. } = &step.kind else { return None };
-        if a.partial_sums() == 0 {
+    fn pieces_before(&mut self, step: &Step) -> Option<Step> {
+        let Kind::Spmv { a, x, columns, .. } = &step.kind else { return None };
+        let sums = with_each!(a, a => a.partial_sums());
+        if sums == 0 {
             return None;
         }
-        self.pieces = self.pieces.max(a.partial_sums() * *columns as usize);
+        self.pieces = self.pieces.max(sums * *columns as usize);
         let guards = step.before.iter().filter(|instr| matches!(instr, Instr::OnlyIf { .. }));
         Some(Step {
             kind: Kind::Pieces { a: a.clone(), x: *x, columns: *columns },
@@ -279,9 +252,9 @@ impl<T: Scalar> Compiled<T> {
 /// Marks the steps that need a barrier. Steps that touch no vector need none. Neither do steps that compute
 /// no sum, read no other rows, and whose results are next needed only in the same rows: then the next step
 /// must be known, so neither this step nor the next may leave the section or be skipped.
-fn mark_meetings<T: Scalar>(steps: &mut [Step<T>]) {
+fn mark_meetings(steps: &mut [Step]) {
     for i in 0..steps.len() {
-        let multiplies = |step: &Step<T>| {
+        let multiplies = |step: &Step| {
             matches!(
                 step.kind,
                 Kind::Spmv { .. } | Kind::Spmm { .. } | Kind::TriSolve { .. } | Kind::Host { .. }
@@ -302,19 +275,19 @@ fn mark_meetings<T: Scalar>(steps: &mut [Step<T>]) {
 }
 
 /// Entries and elements that the steps touch.
-pub(crate) fn work<T: Scalar>(steps: &[Step<T>]) -> usize {
+pub(crate) fn work(steps: &[Step]) -> usize {
     steps.iter().map(Step::work).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Compiled, Dot, gather};
-    use lacuna_engine::{HostStore, Recorder, Reference};
+    use lacuna_engine::{Device, HostStore, Recorder, Reference};
 
     #[test]
     fn a_projection_alone_is_work_for_all_threads() {
-        let mut dev = Reference::new();
-        let mut k = Recorder::<f64>::new(&mut dev, "projection");
+        let dev = Device::new(Reference::new()).scope();
+        let mut k = Recorder::<f64>::new(&dev, "projection");
         let n = crate::CpuOptions::PARALLEL_FROM;
         let (v, h) = (k.basis(n, 3), k.run_of_cells(2));
         k.basis_dot(v, v.column(2), h);

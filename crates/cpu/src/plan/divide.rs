@@ -1,24 +1,19 @@
 //! Division of rows among threads.
 use crate::plan::step::Kind;
-use crate::spmv::Stored;
-use lacuna_engine::Scalar;
+use crate::spmv::AnyStored;
 use lacuna_engine::sum::SEGMENT;
+use lacuna_engine::with_each;
 
 /// Segment boundaries of the threads' shares, `threads + 1` of them.
 pub(crate) type Shares = Box<[usize]>;
 
 /// The distinct lengths of steps, each with the first matrix that has this many rows.
-pub(crate) struct Lengths<T: Scalar>(Vec<(usize, Option<Stored<T>>)>);
+#[derive(Default)]
+pub(crate) struct Lengths(Vec<(usize, Option<AnyStored>)>);
 
-impl<T: Scalar> Default for Lengths<T> {
-    fn default() -> Self {
-        Lengths(Vec::new())
-    }
-}
-
-impl<T: Scalar> Lengths<T> {
+impl Lengths {
     /// The index of a step's length.
-    pub(crate) fn of(&mut self, n: usize, kind: &Kind<T>) -> usize {
+    pub(crate) fn of(&mut self, n: usize, kind: &Kind) -> usize {
         let at = self.0.iter().position(|(known, _)| *known == n).unwrap_or_else(|| {
             self.0.push((n, None));
             self.0.len() - 1
@@ -37,12 +32,12 @@ impl<T: Scalar> Lengths<T> {
 
 /// Segment boundaries that give each thread about the same number of matrix entries, or of rows if there is
 /// no matrix.
-fn divide<T: Scalar>(n: usize, threads: usize, matrix: Option<&Stored<T>>) -> Shares {
+fn divide(n: usize, threads: usize, matrix: Option<&AnyStored>) -> Shares {
     let segments = n.div_ceil(SEGMENT);
     // The vectors also cost time in each row: as much as a few entries.
     let before = |segment: usize| {
         let row = (segment * SEGMENT).min(n);
-        matrix.map_or(0, |a| a.entries_before(row)) + 4 * row
+        matrix.map_or(0, |a| with_each!(a, a => a.entries_before(row))) + 4 * row
     };
     let all = before(segments);
     let border = |t: usize| {

@@ -1,12 +1,10 @@
 //! A prepared operation: its matrix resolved, vectors by slot.
 use crate::pass::fused::Fused;
-use crate::spmv::Stored;
-use crate::tri_solve::Solved;
+use crate::spmv::AnyStored;
+use crate::tri_solve::AnySolved;
+use lacuna_engine::HostFunction;
 use lacuna_engine::cells::Instr;
 use lacuna_engine::lower::Coefficient;
-use lacuna_engine::{HostFunction, Scalar};
-use lacuna_formats::Hyb;
-use std::sync::Arc;
 
 /// A term; vectors by slot.
 #[derive(Clone, Copy)]
@@ -37,25 +35,25 @@ pub(crate) struct Dot {
 
 /// The operation of a step before its sweep.
 #[derive(Clone)]
-pub(crate) enum Kind<T: Scalar> {
+pub(crate) enum Kind {
     Sweep,
     /// Column by column: column `j` of `x` is vector `x + j`, likewise for `y`.
     Spmv {
-        a: Stored<T>,
+        a: AnyStored,
         x: u32,
         y: u32,
         columns: u32,
     },
     /// The same with a kernel for several columns.
     Spmm {
-        a: Stored<T>,
+        a: AnyStored,
         x: u32,
         y: u32,
         columns: u32,
     },
     /// The sums of the pieces of long rows, computed before the product, for each of its columns.
     Pieces {
-        a: Arc<Hyb<T>>,
+        a: AnyStored,
         x: u32,
         columns: u32,
     },
@@ -75,20 +73,20 @@ pub(crate) enum Kind<T: Scalar> {
     },
     /// Level by level, with its own barriers.
     TriSolve {
-        a: Solved<T>,
+        a: AnySolved,
         b: u32,
         x: u32,
     },
     /// Executed by the calling thread while the others wait.
     Host {
-        f: HostFunction<T>,
+        f: HostFunction,
         x: u32,
         cols: usize,
         y: u32,
     },
 }
 
-impl<T: Scalar> Kind<T> {
+impl Kind {
     /// Calls `each` with every slot, cell and count that differs between the steps of a rolled iteration.
     #[inline]
     pub(crate) fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
@@ -108,8 +106,8 @@ impl<T: Scalar> Kind<T> {
 
 /// A prepared operation.
 #[derive(Clone)]
-pub(crate) struct Step<T: Scalar> {
-    pub(crate) kind: Kind<T>,
+pub(crate) struct Step {
+    pub(crate) kind: Kind,
     /// Whether the vectors written by the operation are narrow.
     pub(crate) rounds: bool,
     pub(crate) n: usize,
@@ -129,7 +127,7 @@ pub(crate) struct Step<T: Scalar> {
     pub(super) work: usize,
 }
 
-impl<T: Scalar> Step<T> {
+impl Step {
     /// Number of sums over all rows that the step computes.
     pub(crate) fn sums(&self) -> usize {
         self.dots.len() + if let Kind::BasisDot { columns, .. } = self.kind { columns as usize } else { 0 }

@@ -2,16 +2,15 @@
 use crate::pass::update::BoundTerm;
 use crate::plan::compile::Compiled;
 use crate::plan::rolled::Rolled;
-use crate::run::barrier::CANCEL;
+use crate::run::barrier::{CANCEL, FAIL};
 use lacuna_engine::cells::Machine;
-use lacuna_engine::sum::SEGMENT;
-use lacuna_engine::{Control, History, Scalar, Section};
+use lacuna_engine::{Control, Each, Family, History, Scalar, Section};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 /// State of a run that the next run reuses.
 pub(crate) struct Arena<T: Scalar> {
-    /// Addresses of the vectors by slot; resolved again for every run.
+    /// Addresses of the vectors by slot; resolved again when memory was freed.
     pub(crate) vectors: Vec<*mut T>,
     /// Segment sums; consecutive barriers use alternate halves.
     pub(super) sums: Vec<T>,
@@ -21,27 +20,35 @@ pub(crate) struct Arena<T: Scalar> {
     pub(super) quickest: Quickest,
 }
 
+/// The [`Family`] of arenas.
+pub(crate) enum Arenas {}
+
+impl Family for Arenas {
+    type Of<T: Scalar> = Arena<T>;
+}
+
+/// An arena of any number type.
+pub(crate) type AnyArena = Each<Arenas>;
+
 /// State of one thread, on its own cache lines and the adjacent ones.
 #[repr(align(128))]
 pub(super) struct Thread<T: Scalar> {
-    pub(super) rolled: Option<Rolled<T>>,
+    pub(super) rolled: Option<Rolled>,
     pub(super) private: Private<T>,
 }
 
 /// State private to one thread.
 pub(super) struct Private<T: Scalar> {
     pub(super) machine: Machine<T>,
-    pub(super) scratch: Vec<T>,
     /// Space for the terms of any step, allocated by the thread itself: memory allocated by other threads may
     /// share cache lines with what they write.
     pub(super) terms: Vec<BoundTerm<T>>,
 }
 
 impl<T: Scalar> Arena<T> {
-    pub(crate) fn new(compiled: &Compiled<T>, threads: usize) -> Self {
+    pub(crate) fn new(compiled: &Compiled, threads: usize) -> Self {
         let private = || Private {
             machine: Machine { cells: Vec::new(), control: Control::new(0, false), history: History::off() },
-            scratch: vec![T::zero(); compiled.segments.div_ceil(SEGMENT)],
             terms: Vec::new(),
         };
         Arena {
@@ -57,9 +64,12 @@ impl<T: Scalar> Arena<T> {
 }
 
 impl<T: Scalar> Private<T> {
-    /// Cancels if requested; breaks if the rest of the section is skipped.
+    /// Stops or cancels if requested; breaks if the rest of the section is skipped.
     pub(super) fn obey(&mut self, wishes: u8, section: Section) -> ControlFlow<()> {
         let control = &mut self.machine.control;
+        if wishes & FAIL != 0 {
+            control.abort();
+        }
         if wishes & CANCEL != 0 && section == Section::Each && !control.halted() {
             control.cancel();
         }

@@ -10,6 +10,8 @@ const CROWDED_SPINS: u32 = 1 << 4;
 
 /// Request: stop the program.
 pub(crate) const CANCEL: u8 = 1;
+/// Request: stop the program at once, since code of the caller's panicked.
+pub(crate) const FAIL: u8 = 4;
 /// Request: all threads except the caller's leave.
 pub(crate) const PART: u8 = 2;
 
@@ -27,7 +29,7 @@ pub(crate) struct Barrier {
     threads: usize,
     arrived: Padded<AtomicUsize>,
     epoch: Padded<AtomicU32>,
-    /// The caller's requests: see [`CANCEL`] and [`PART`].
+    /// The caller's requests: see [`CANCEL`], [`FAIL`] and [`PART`].
     wish: AtomicU8,
     /// The requests seen by the last thread to arrive, by the parity of the epoch.
     seen: [AtomicU8; 2],

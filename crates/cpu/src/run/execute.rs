@@ -5,14 +5,14 @@ use crate::plan::compile::Compiled;
 use crate::plan::rolled::Rolled;
 use crate::plan::step::{Kind, Step};
 use crate::run::arena::{Arena, HELD_UP, Private, Quickest, Thread};
-use crate::run::barrier::{Barrier, CANCEL, PART, Running};
+use crate::run::barrier::{Barrier, CANCEL, FAIL, PART, Running};
 use crate::run::gang::{Gang, Helpers, Task};
 use crate::run::share::{self, Share};
 use crate::run::watch::{Watch, Watching};
-use crate::spmv::hyb;
+use crate::spmv::{Stored, hyb};
 use lacuna_engine::cells::{Instr, Machine};
 use lacuna_engine::sum::SEGMENT;
-use lacuna_engine::{Control, Error, History, HostFunction, Program, Result, Scalar, Section, next_section};
+use lacuna_engine::{Control, Error, History, Program, Result, Scalar, Section, catching, next_section};
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
@@ -20,14 +20,14 @@ use std::time::{Duration, Instant};
 
 /// State shared by all threads of a run.
 struct Shared<'a, T: Scalar> {
-    program: &'a Program<T>,
-    compiled: &'a Compiled<T>,
+    program: &'a Program,
+    compiled: &'a Compiled,
     vectors: &'a [*mut T],
     sums: *mut T,
     pieces: *mut T,
     arch: Arch,
     barrier: Barrier,
-    /// The error of a host function.
+    /// The first panic of the caller's code.
     failure: Mutex<Option<Error>>,
 }
 
@@ -68,13 +68,13 @@ pub(crate) struct Start<'a, T> {
 /// Runs a program to its end and returns its control.
 ///
 /// # Errors
-/// The error of a host function.
+/// [`Error::Function`] if a host function or a format panics.
 ///
 /// # Safety
 /// `arena.vectors` must point to the vectors of the program, which nothing else may access meanwhile.
 pub(crate) unsafe fn run<T: Scalar>(
-    program: &Program<T>,
-    compiled: &Compiled<T>,
+    program: &Program,
+    compiled: &Compiled,
     arena: &mut Arena<T>,
     start: Start<'_, T>,
     watch: Watching<'_>,
@@ -105,7 +105,6 @@ pub(crate) unsafe fn run<T: Scalar>(
     let first = &mut arena.threads[0].private.machine;
     std::mem::swap(&mut first.cells, start.cells);
     std::mem::swap(&mut first.history, start.history);
-    watch.resume();
     match failure {
         Some(failure) => Err(failure),
         None => Ok(first.control),
@@ -162,8 +161,8 @@ impl<T: Scalar> Shared<'_, T> {
         &self,
         section: Section,
         stretch: u32,
-        rolled: &mut Option<Rolled<T>>,
-        run: impl FnMut(&Step<T>) -> ControlFlow<()>,
+        rolled: &mut Option<Rolled>,
+        run: impl FnMut(&Step) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         match rolled {
             Some(rolled) if section == Section::Each && stretch < rolled.count => {
@@ -253,7 +252,7 @@ impl<T: Scalar> Shared<'_, T> {
     unsafe fn follow(
         &self,
         me: usize,
-        (rolled, private): (&mut Option<Rolled<T>>, &mut Private<T>),
+        (rolled, private): (&mut Option<Rolled>, &mut Private<T>),
         from: (Section, u32),
         mut meetings: usize,
     ) {
@@ -281,7 +280,7 @@ impl<T: Scalar> Shared<'_, T> {
     /// Runs one step and returns the caller's requests.
     unsafe fn step(
         &self,
-        step: &Step<T>,
+        step: &Step,
         me: usize,
         threads: usize,
         private: &mut Private<T>,
@@ -299,18 +298,24 @@ impl<T: Scalar> Shared<'_, T> {
             // SAFETY: two vectors of these lengths, which no other thread accesses before the barrier below.
             let (x, y) =
                 unsafe { (std::slice::from_raw_parts(x, *cols), std::slice::from_raw_parts_mut(y, step.n)) };
-            wishes = self.call(f, x, y);
+            wishes = self.unless_failed(f.call(x, y));
         }
         if let Kind::TriSolve { a, b, x } = &step.kind {
             let vectors = [b, x].map(|v| self.vectors[*v as usize]);
-            // SAFETY: two vectors of the matrix's length; all threads run the same steps and passed a barrier
-            // before this one.
-            wishes |= unsafe { a.share(self.arch, vectors, (me, threads), &self.barrier) };
+            if let Some(a) = a.get::<T>() {
+                // SAFETY: two vectors of the matrix's length; all threads run the same steps and passed a barrier
+                // before this one.
+                let share = || unsafe { a.share(self.arch, vectors, (me, threads), &self.barrier) };
+                wishes |= if a.is_foreign() { self.foreign(|| _ = share()) } else { share() };
+            }
         }
         let borders = &self.compiled.divisions[step.shares];
         let count = step.n.div_ceil(SEGMENT);
         let segments = match &step.kind {
-            Kind::Pieces { a, .. } => hyb::share(a, me, threads),
+            Kind::Pieces { a, .. } => match a.get::<T>() {
+                Some(Stored::Hyb(a)) => hyb::share(a, me, threads),
+                _ => 0..0,
+            },
             _ if threads == 1 => 0..count,
             _ => borders[me]..borders[me + 1],
         };
@@ -321,14 +326,20 @@ impl<T: Scalar> Shared<'_, T> {
         let (vectors, pieces) = (self.vectors, self.pieces);
         let share = Share { step, vectors, cells, terms, segments, sums, pieces };
         // SAFETY: the rows of this thread; products read vectors that no step writes before the next barrier.
-        unsafe { share::run(self.arch, &share) };
+        let run = || unsafe { share::run(self.arch, &share) };
+        match &step.kind {
+            Kind::Spmv { a, .. } if a.get::<T>().is_some_and(Stored::is_foreign) => {
+                wishes |= self.foreign(run)
+            }
+            _ => run(),
+        }
         if step.meet && threads > 1 {
             wishes |= self.barrier.wait();
             *meetings += 1;
         }
         // SAFETY: all threads have written their segments, and write to the other half next.
         let all = unsafe { std::slice::from_raw_parts(sums, count * step.sums()) };
-        let mut sums = SegmentSums { all, count, scratch: &mut private.scratch };
+        let mut sums = SegmentSums { all, count };
         if let Kind::BasisDot { columns, h, .. } = step.kind {
             sums.next(&mut machine.cells[h as usize..(h + columns) as usize]);
         }
@@ -339,19 +350,21 @@ impl<T: Scalar> Shared<'_, T> {
         wishes
     }
 
-    /// Calls a host function. After a failure no further function is called, `y` is filled with NaN, and the
-    /// run is cancelled.
-    fn call(&self, f: &HostFunction<T>, x: &[T], y: &mut [T]) -> u8 {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        if failure.is_none() {
-            *failure = f.call(x, y).err();
-        }
-        if failure.is_none() {
-            return 0;
-        }
-        y.fill(T::from_real(f64::NAN));
-        self.barrier.wish(CANCEL);
-        CANCEL
+    /// Runs a format of the caller's. If it panics, the run is stopped: the threads meet as they always do, and
+    /// leave together.
+    fn foreign(&self, run: impl FnOnce()) -> u8 {
+        self.unless_failed(catching(|| {
+            run();
+            Ok(())
+        }))
+    }
+
+    /// Requests the end of the run if the caller's code failed, and keeps the first failure.
+    fn unless_failed(&self, done: Result<()>) -> u8 {
+        let Err(error) = done else { return 0 };
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.barrier.wish(FAIL);
+        FAIL
     }
 
     /// Runs instructions, if any; with the processor's fused multiply-adds if they include rotations.

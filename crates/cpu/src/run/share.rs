@@ -4,10 +4,10 @@ use crate::pass::fused;
 use crate::pass::sweep;
 use crate::pass::update::{Bound, BoundTerm, accumulate, round, update};
 use crate::plan::step::{Dot, Kind, Step};
-use crate::spmv::hyb;
+use crate::spmv::{Stored, hyb};
 use lacuna_engine::lower::Coefficient;
 use lacuna_engine::sum::SEGMENT;
-use lacuna_engine::{Complex32, Complex64, Format, Kind as Number, Scalar};
+use lacuna_engine::{Format, Scalar};
 use pulp::{Arch, Simd, WithSimd};
 
 /// Bytes of one vector in a chunk: the eight vectors of a long pass then fit in a 32 KiB cache.
@@ -25,7 +25,7 @@ const NEAR: usize = 8 << 20;
 
 /// The inputs of a thread for its share of a step.
 pub(crate) struct Share<'a, T: Scalar> {
-    pub(crate) step: &'a Step<T>,
+    pub(crate) step: &'a Step,
     /// Vectors by slot; each one used by the step is valid for its whole length and zero-padded to a whole
     /// segment.
     pub(crate) vectors: &'a [*mut T],
@@ -41,7 +41,7 @@ pub(crate) struct Share<'a, T: Scalar> {
 }
 
 /// Resolves the pointers and values of a step's terms; `terms` must have room for them.
-pub(crate) fn bind<T: Scalar>(step: &Step<T>, vectors: &[*mut T], cells: &[T], terms: &mut [BoundTerm<T>]) {
+pub(crate) fn bind<T: Scalar>(step: &Step, vectors: &[*mut T], cells: &[T], terms: &mut [BoundTerm<T>]) {
     let mut rest = terms;
     for row in &step.updates {
         let (own, more) = rest.split_at_mut(row.terms.len());
@@ -65,41 +65,14 @@ pub(crate) fn bind<T: Scalar>(step: &Step<T>, vectors: &[*mut T], cells: &[T], t
 /// # Safety
 /// The vectors and `sums` must be valid for the step, and no other thread may write what this share reads or
 /// access what it writes.
+#[inline(never)]
 pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
-    let share = std::ptr::from_ref(share);
-    // SAFETY: the type matches the kind, and the rest as the caller promises.
-    unsafe {
-        match T::KIND {
-            Number::F32 => run_f32(arch, &*share.cast()),
-            Number::F64 => run_f64(arch, &*share.cast()),
-            Number::C32 => run_c32(arch, &*share.cast()),
-            Number::C64 => run_c64(arch, &*share.cast()),
-        }
-    }
-}
-
-/// All kernels for one number type, compiled here and not again in every crate that depends on this one.
-macro_rules! compiled {
-    ($($name:ident: $number:ty),*) => {$(
-        #[inline(never)]
-        unsafe fn $name(arch: Arch, share: &Share<'_, $number>) {
-            // SAFETY: as the caller promises.
-            unsafe { run_for(arch, share) }
-        }
-    )*};
-}
-compiled!(run_f32: f32, run_f64: f64, run_c32: Complex32, run_c64: Complex64);
-
-/// # Safety
-/// As [`run`].
-#[inline(always)]
-unsafe fn run_for<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
     struct Inlined<'a, T: Scalar>(&'a Share<'a, T>);
     impl<T: Scalar> WithSimd for Inlined<'_, T> {
         type Output = ();
         #[inline(always)]
         fn with_simd<S: Simd>(self, simd: S) {
-            // SAFETY: as the caller of `run_for` promises.
+            // SAFETY: as the caller of `run` promises.
             unsafe { chunks(simd, self.0) }
         }
     }
@@ -108,7 +81,7 @@ unsafe fn run_for<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
         type Output = ();
         #[inline(always)]
         fn with_simd<S: Simd>(self, _: S) {
-            // SAFETY: as the caller of `run_for` promises.
+            // SAFETY: as the caller of `run` promises.
             unsafe { columns(self.0) }
         }
     }
@@ -125,6 +98,7 @@ unsafe fn run_for<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
 #[inline(always)]
 unsafe fn columns<T: Scalar>(share: &Share<'_, T>) {
     let Kind::Spmm { a, x, y, columns } = &share.step.kind else { return };
+    let Some(a) = a.get::<T>() else { return };
     let of = |first: u32| &share.vectors[first as usize..(first + columns) as usize];
     for segment in share.segments.clone() {
         let (start, end) = (segment * SEGMENT, ((segment + 1) * SEGMENT).min(share.step.n));
@@ -142,6 +116,7 @@ unsafe fn columns<T: Scalar>(share: &Share<'_, T>) {
 unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
     let Share { step, vectors, .. } = *share;
     if let Kind::Pieces { a, x, columns } = &step.kind {
+        let Some(Stored::Hyb(a)) = a.get::<T>() else { return };
         for j in 0..*columns as usize {
             let sums = share.pieces.wrapping_add(j * a.partial_sums());
             // SAFETY: pieces of this thread, as the caller promises.
@@ -226,6 +201,7 @@ unsafe fn lead<T: Scalar, S: Simd>(
             | Kind::TriSolve { .. }
             | Kind::Host { .. } => {}
             Kind::Spmv { a, x, y, columns } => {
+                let Some(a) = a.get::<T>() else { return };
                 let sums = a.partial_sums();
                 for j in 0..*columns as usize {
                     let (x, y) = (vectors[*x as usize + j], vectors[*y as usize + j]);

@@ -1,6 +1,6 @@
 //! Lanes of a row sum.
 use crate::simd::numbers::{F32, F64, Real};
-use lacuna_engine::{Kind, Scalar};
+use lacuna_engine::{NumberType, Scalar};
 use pulp::Simd;
 use std::array::from_fn;
 use std::marker::PhantomData;
@@ -70,11 +70,11 @@ struct Registers<T, S, const W: usize>(PhantomData<(T, S)>);
 
 impl<T: Scalar, S: Simd, const W: usize> Registers<T, S, W> {
     const WIDE: bool = size_of::<S::f64s>() == 64;
-    const F64_BY_8: bool = matches!(T::KIND, Kind::F64) && Self::WIDE && W >= 8;
-    const F32_BY_16: bool = matches!(T::KIND, Kind::F32) && Self::WIDE && W >= 16;
+    const F64_BY_8: bool = matches!(T::KIND, NumberType::F64) && Self::WIDE && W >= 8;
+    const F32_BY_16: bool = matches!(T::KIND, NumberType::F32) && Self::WIDE && W >= 16;
     const AVX2: bool = cfg!(target_arch = "x86_64") && size_of::<S::f64s>() >= 32 && W >= 4;
-    const F64_BY_4: bool = matches!(T::KIND, Kind::F64) && Self::AVX2 && !Self::F64_BY_8;
-    const F32_BY_8: bool = matches!(T::KIND, Kind::F32) && Self::AVX2 && !Self::F32_BY_16;
+    const F64_BY_4: bool = matches!(T::KIND, NumberType::F64) && Self::AVX2 && !Self::F64_BY_8;
+    const F32_BY_8: bool = matches!(T::KIND, NumberType::F32) && Self::AVX2 && !Self::F32_BY_16;
 }
 
 /// The same in registers of `L` lanes, some of them idle if `W` is smaller, for a real number type `R` equal

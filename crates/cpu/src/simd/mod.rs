@@ -1,6 +1,5 @@
 //! Vectorised numbers: arithmetic, lanes of row sums, gathers and prefetch.
 pub(crate) mod gather;
-pub(crate) mod instances;
 pub(crate) mod lanes;
 pub(crate) mod numbers;
 pub(crate) mod outlined;

@@ -1,7 +1,7 @@
 //! `y ← A x` for compressed rows of blocks: for 3x3 blocks 8.4 bytes an entry in `f64`.
 use crate::simd::numbers::{F32, F64, Real, load, store};
 use crate::simd::prefetch::prefetch;
-use lacuna_engine::{Format, Kind, MAX_LANES, Scalar};
+use lacuna_engine::{Format, MAX_LANES, NumberType, Scalar};
 use lacuna_formats::Bcsr;
 use pulp::Simd;
 
@@ -38,8 +38,8 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
     unsafe {
         let fits = a.block() * size_of::<T>() <= size_of::<S::f64s>();
         match T::KIND {
-            Kind::F64 if fits && !S::IS_SCALAR => rows.cast().registers::<F64, S>(simd, a.block()),
-            Kind::F32 if fits && !S::IS_SCALAR => rows.cast().registers::<F32, S>(simd, a.block()),
+            NumberType::F64 if fits && !S::IS_SCALAR => rows.cast().registers::<F64, S>(simd, a.block()),
+            NumberType::F32 if fits && !S::IS_SCALAR => rows.cast().registers::<F32, S>(simd, a.block()),
             _ => rows.one_by_one(a.block()),
         }
     }

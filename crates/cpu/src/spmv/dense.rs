@@ -3,7 +3,7 @@ use crate::pass::dot::halved as halved_vectors;
 use crate::simd::lanes::{halve, halved};
 use crate::simd::numbers::{F32, F64, Real, load, store};
 use crate::simd::prefetch::prefetch;
-use lacuna_engine::{Format, Kind, MAX_LANES, Scalar};
+use lacuna_engine::{Format, MAX_LANES, NumberType, Scalar};
 use lacuna_formats::Dense;
 use pulp::Simd;
 
@@ -27,8 +27,8 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
     unsafe {
         let rows = Rows { values: a.values().as_ptr(), cols: a.shape().1, x, y, start, end };
         match (T::KIND, a.lanes() * size_of::<T>() / size_of::<S::f64s>()) {
-            (Kind::F64, vectors @ 1..) if !S::IS_SCALAR => rows.cast().vectors::<F64, S>(simd, vectors),
-            (Kind::F32, vectors @ 1..) if !S::IS_SCALAR => rows.cast().vectors::<F32, S>(simd, vectors),
+            (NumberType::F64, vectors @ 1..) if !S::IS_SCALAR => rows.cast().vectors::<F64, S>(simd, vectors),
+            (NumberType::F32, vectors @ 1..) if !S::IS_SCALAR => rows.cast().vectors::<F32, S>(simd, vectors),
             _ => match a.lanes() {
                 1 => rows.lanes::<1>(),
                 2 => rows.lanes::<2>(),

@@ -12,7 +12,7 @@ pub(crate) mod stencil;
 
 use crate::simd::outlined::outlined_rows;
 use lacuna_engine::sum::SEGMENT;
-use lacuna_engine::{Cost, Format, Scalar};
+use lacuna_engine::{Cost, Each, Family, Format, Matrix, Scalar};
 use lacuna_formats::{Bcsr, Csr, Dense, Dia, Hyb, Interpolation, Packed, Pkt, SLICE, Sell};
 use pulp::Simd;
 use std::any::Any;
@@ -53,11 +53,48 @@ pub(crate) enum Stored<T: Scalar> {
     Stencil(Arc<stencil::Lines<T>>),
     Interpolation(Arc<Interpolation<T>>),
     /// Any other format, by its reference product.
-    Other(Arc<dyn Format<T>>),
+    Other(Opaque<T>),
 }
 
+/// A format of any type. Its code may do anything that safe code can: lengths are those of the handle.
+#[derive(Clone)]
+pub(crate) struct Opaque<T: Scalar> {
+    format: Arc<dyn Format<T>>,
+    cols: usize,
+    /// Entries of a row if all rows had as many.
+    each: usize,
+}
+
+impl<T: Scalar> Opaque<T> {
+    /// `y[i] ← (A x)[i]` for the rows `start..end`, for a format that may panic.
+    ///
+    /// # Safety
+    /// As [`Stored::rows`].
+    unsafe fn rows(&self, x: *const T, y: *mut T, start: usize, end: usize) {
+        // SAFETY: `x` is valid for the columns, as the caller promises.
+        let x = unsafe { std::slice::from_raw_parts(x, self.cols) };
+        for i in start..end {
+            let row = self.format.row(i, x);
+            // SAFETY: a row, as the caller promises.
+            unsafe { *y.add(i) = row };
+        }
+    }
+}
+
+/// The [`Family`] of stored matrices.
+#[derive(Clone)]
+pub(crate) enum Stores {}
+
+impl Family for Stores {
+    type Of<T: Scalar> = Stored<T>;
+}
+
+/// A stored matrix of any number type.
+pub(crate) type AnyStored = Each<Stores>;
+
 impl<T: Scalar> Stored<T> {
-    pub(crate) fn new(format: &Arc<dyn Format<T>>) -> Self {
+    /// The matrix of a handle.
+    pub(crate) fn new(format: &Arc<dyn Format<T>>, handle: Matrix) -> Self {
         let any = || -> Arc<dyn Any + Send + Sync> { format.clone() };
         any()
             .downcast()
@@ -71,7 +108,15 @@ impl<T: Scalar> Stored<T> {
             .or_else(|_| any().downcast().map(Stored::Dense))
             .or_else(|_| any().downcast().map(Stored::Interpolation))
             .or_else(|_| any().downcast().map(|a| Stored::Stencil(Arc::new(stencil::Lines::new(a)))))
-            .unwrap_or_else(|_| Stored::Other(format.clone()))
+            .unwrap_or_else(|_| {
+                let each = handle.nnz / handle.rows.max(1);
+                Stored::Other(Opaque { format: format.clone(), cols: handle.cols, each })
+            })
+    }
+
+    /// Whether a product runs code of the caller's, which may panic.
+    pub(crate) fn is_foreign(&self) -> bool {
+        matches!(self, Stored::Other(_))
     }
 
     /// Partial sums that a product computes before the rows.
@@ -98,14 +143,9 @@ impl<T: Scalar> Stored<T> {
             Stored::Pkt(a) => a.slice_ptr()[row.div_ceil(SLICE)] as usize * SLICE + a.far_ptr()[row] as usize,
             Stored::Dense(a) => a.shape().1 * row,
             Stored::Stencil(a) => a.stencil.neighbours().len() * row,
-            Stored::Interpolation(a) => Self::evenly(&**a, row),
-            Stored::Other(a) => Self::evenly(&**a, row),
+            Stored::Interpolation(a) => a.nnz() / a.shape().0.max(1) * row,
+            Stored::Other(a) => a.each * row,
         }
-    }
-
-    /// The entries before a row if all rows had as many.
-    fn evenly(a: &dyn Format<T>, row: usize) -> usize {
-        (a.nnz() / a.shape().0.max(1)) * row
     }
 
     /// `y[i] ← (A x)[i]` for the rows `start..end`, whole segments except for the last.
@@ -136,14 +176,8 @@ impl<T: Scalar> Stored<T> {
             Stored::Pkt(a) => outlined_rows!(simd, pkt::rows(simd, a, x, y, start, end)),
             Stored::Stencil(a) => outlined_rows!(simd, stencil::rows(a, x, y, start, end)),
             Stored::Interpolation(a) => outlined_rows!(simd, interpolation::rows(a, x, y, start, end)),
-            Stored::Other(a) => {
-                // SAFETY: as the caller promises.
-                let x = unsafe { std::slice::from_raw_parts(x, a.shape().1) };
-                for i in start..end {
-                    // SAFETY: as the caller promises.
-                    unsafe { *y.add(i) = a.row(i, x) };
-                }
-            }
+            // SAFETY: as the caller promises.
+            Stored::Other(a) => unsafe { a.rows(x, y, start, end) },
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::simd::numbers::{F32, F64, Real, load, store};
 use crate::simd::prefetch::prefetch;
 use crate::spmm::sell::{ROWS, part};
 use bytemuck::Zeroable;
-use lacuna_engine::{Kind, Scalar};
+use lacuna_engine::{NumberType, Scalar};
 use lacuna_formats::{SLICE, Sell};
 use pulp::Simd;
 
@@ -61,12 +61,18 @@ pub(crate) unsafe fn slice<T: Scalar, C: Copy + Into<u32>, S: Simd>(
     unsafe {
         let (f64s, f32s) = ((values.cast(), x.cast()), (values.cast(), x.cast()));
         match (T::KIND, size_of::<S::f64s>()) {
-            (Kind::F64, 64) => bytemuck::cast(registers::<F64, S, C, 4, 8>(simd, col_idx, f64s, first, last)),
-            (Kind::F32, 64) => {
+            (NumberType::F64, 64) => {
+                bytemuck::cast(registers::<F64, S, C, 4, 8>(simd, col_idx, f64s, first, last))
+            }
+            (NumberType::F32, 64) => {
                 bytemuck::cast(registers::<F32, S, C, 2, 16>(simd, col_idx, f32s, first, last))
             }
-            (Kind::F64, 32) => bytemuck::cast(registers::<F64, S, C, 8, 4>(simd, col_idx, f64s, first, last)),
-            (Kind::F32, 32) => bytemuck::cast(registers::<F32, S, C, 4, 8>(simd, col_idx, f32s, first, last)),
+            (NumberType::F64, 32) => {
+                bytemuck::cast(registers::<F64, S, C, 8, 4>(simd, col_idx, f64s, first, last))
+            }
+            (NumberType::F32, 32) => {
+                bytemuck::cast(registers::<F32, S, C, 4, 8>(simd, col_idx, f32s, first, last))
+            }
             _ => numbers(col_idx, values, x, first, last),
         }
     }

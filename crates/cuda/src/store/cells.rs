@@ -1,22 +1,27 @@
-//! The cells: on the device, and as the host last knew them.
-use super::Store;
+//! Cells: on the device, and as the host last knew them.
 use crate::driver::{Address, Driver};
-use crate::memory::Buffer;
-use lacuna_engine::{Cell, Cells, Error, Op, Result, Scalar, next_serial};
+use crate::memory::{Buffer, Pool};
+use bytemuck::{cast_slice, cast_slice_mut};
+use lacuna_engine::arena::Serials;
+use lacuna_engine::{Cell, Cells, Error, Number, NumberType, Result, Scalar};
 use std::ops::Range;
 
 /// Initial capacity of the cells of a number type.
 const CELLS: usize = 4096;
 
-/// Cells of one number type: on the device, and as the host last knew them.
-pub(super) struct CellFile<T> {
-    pub(super) host: Vec<T>,
-    pub(super) serials: Vec<u32>,
-    /// Indices that the host has changed and not yet uploaded.
-    pub(super) changed: Range<usize>,
-    /// Indices that the device may have changed since the host last read them.
-    pub(super) stale: Range<usize>,
-    pub(super) buffer: Option<Buffer>,
+/// The cells of one number type.
+///
+/// At most one of the two ranges is not empty: the host fetches what the device may have changed before it changes a cell.
+pub(crate) struct CellFile {
+    kind: NumberType,
+    serials: Serials,
+    /// The values as the host last knew them.
+    host: Vec<u64>,
+    /// Cells that the host has changed and not yet uploaded, and others between them.
+    changed: Range<usize>,
+    /// Cells that the device may have changed since the host last read them.
+    stale: Range<usize>,
+    buffer: Option<Buffer>,
 }
 
 fn union(a: &Range<usize>, b: Range<usize>) -> Range<usize> {
@@ -29,136 +34,135 @@ fn union(a: &Range<usize>, b: Range<usize>) -> Range<usize> {
     }
 }
 
-impl Store {
-    pub(super) fn file<T: Scalar>(&self) -> &CellFile<T> {
-        let file = self.cells[T::KIND as usize].downcast_ref();
-        file.expect("the file of a kind holds numbers of that kind")
-    }
-    pub(super) fn file_mut<T: Scalar>(&mut self) -> &mut CellFile<T> {
-        let file = self.cells[T::KIND as usize].downcast_mut();
-        file.expect("the file of a kind holds numbers of that kind")
+impl CellFile {
+    pub(super) fn new(kind: NumberType) -> Self {
+        let (serials, host) = (Serials::default(), Vec::new());
+        CellFile { kind, serials, host, changed: 0..0, stale: 0..0, buffer: None }
     }
 
-    pub(crate) fn new_cells<T: Scalar>(&mut self, driver: &Driver, count: usize) -> Result<Cells<T>> {
-        let serial = next_serial();
-        let file = self.file_mut::<T>();
-        let first = file.host.len();
-        let fits = first.checked_add(count).is_some_and(|end| u32::try_from(end).is_ok());
-        if !fits || file.host.try_reserve(count).is_err() || file.serials.try_reserve(count).is_err() {
-            return Err(Error::OutOfMemory {
-                operation: format!("{count} cells"),
-                device: driver.limits.name.clone(),
-                requested: (count as u64).saturating_mul(size_of::<T>() as u64),
-                available: None,
-            });
-        }
-        file.host.resize(first + count, T::zero());
-        file.serials.resize(first + count, serial);
-        file.changed = union(&file.changed, first..first + count);
-        Ok(Cells::new(first as u32, count as u32, serial))
+    fn bytes(&self, cells: &Range<usize>) -> Range<usize> {
+        cells.start * self.kind.size()..cells.end * self.kind.size()
     }
-    pub(crate) fn check_cell<T: Scalar>(&self, cell: Cell<T>, operation: &str) -> Result<()> {
-        match self.file::<T>().serials.get(cell.index as usize) {
-            Some(serial) if *serial == cell.serial => Ok(()),
-            _ => Err(Error::Stale { operation: operation.into(), what: "cell" }),
-        }
+    /// Cells as the host last knew them.
+    pub(crate) fn known(&self, cells: &Range<usize>) -> &[u8] {
+        &cast_slice(&self.host)[self.bytes(cells)]
     }
-    /// Fails unless every cell that an operation names is live.
-    pub(crate) fn check_cells_of<T: Scalar>(&self, op: &Op<T>) -> Result<()> {
-        let name = &op.sweep.name;
-        op.cells().try_for_each(|cell| self.check_cell(cell, name))
+    fn known_mut(&mut self, cells: &Range<usize>) -> &mut [u8] {
+        let bytes = self.bytes(cells);
+        &mut cast_slice_mut(&mut self.host)[bytes]
     }
-    /// The serials of the cells in use, to check whether the cells of a program are live.
-    pub(crate) fn cell_serials<T: Scalar>(&self) -> &[u32] {
-        &self.file::<T>().serials
+    /// Number of cells, free ones included.
+    pub(crate) fn len(&self) -> usize {
+        self.serials.len()
+    }
+    pub(crate) fn check(&self, cell: Cell, operation: &str) -> Result<()> {
+        self.serials.check(cell, operation)
+    }
+
+    /// A run of zero cells.
+    pub(crate) fn take(&mut self, driver: &Driver, count: usize) -> Result<Cells> {
+        self.refresh(driver)?;
+        let words = count.saturating_mul(self.kind.size()).div_ceil(size_of::<u64>());
+        let has_room = self.host.try_reserve(words).is_ok();
+        let cells = if has_room { self.serials.take(self.kind, count) } else { None };
+        let cells = cells.ok_or_else(|| Error::OutOfMemory {
+            operation: format!("{count} cells"),
+            device: driver.limits.name.clone(),
+            requested: (count as u64).saturating_mul(self.kind.size() as u64),
+            available: None,
+        })?;
+        self.host.resize((self.len() * self.kind.size()).div_ceil(size_of::<u64>()), 0);
+        let range = cells.first as usize..cells.first as usize + count;
+        self.known_mut(&range).fill(0);
+        self.changed = union(&self.changed, range);
+        Ok(cells)
+    }
+    /// Frees a run of cells, if it is live.
+    pub(super) fn give(&mut self, cells: Cells) {
+        self.serials.give(cells);
     }
     /// Sets a cell; the device sees it when the next program starts.
-    pub(crate) fn write<T: Scalar>(&mut self, driver: &Driver, cell: Cell<T>, value: T) -> Result<()> {
-        self.check_cell(cell, "write")?;
-        let at = cell.index as usize;
-        if !self.file::<T>().stale.is_empty() {
-            self.host_cells::<T>(driver)?;
+    pub(crate) fn write(&mut self, driver: &Driver, cell: Cell, value: Number) -> Result<()> {
+        self.check(cell, "write")?;
+        if value.kind() != self.kind {
+            return Err(Error::Stale { operation: "write".into(), what: "cell of this number type" });
         }
-        let file = self.file_mut::<T>();
-        file.host[at] = value;
-        file.changed = union(&file.changed, at..at + 1);
+        self.refresh(driver)?;
+        let at = cell.index as usize..cell.index as usize + 1;
+        self.known_mut(&at).copy_from_slice(value.bytes());
+        self.changed = union(&self.changed, at);
         Ok(())
     }
-    /// The cells as they are once the stream is empty.
-    pub(crate) fn host_cells<T: Scalar>(&mut self, driver: &Driver) -> Result<&mut Vec<T>> {
-        let file = self.file_mut::<T>();
-        let stale = std::mem::replace(&mut file.stale, 0..0);
-        if !stale.is_empty()
-            && let Some(buffer) = &file.buffer
-        {
-            let from = buffer.address + (stale.start * size_of::<T>()) as u64;
-            if let Err(error) = driver.download(from, &mut file.host[stale.clone()], "reading cells") {
-                file.stale = stale;
-                return Err(error);
-            }
+
+    /// Waits for the stream and fetches what the device has changed, if it may have changed any.
+    pub(crate) fn refresh(&mut self, driver: &Driver) -> Result<()> {
+        if let (Some(buffer), false) = (&self.buffer, self.stale.is_empty()) {
+            let bytes = self.bytes(&self.stale);
+            let from = buffer.address + bytes.start as u64;
+            driver.download(from, &mut cast_slice_mut(&mut self.host)[bytes], "reading cells")?;
         }
-        Ok(&mut file.host)
+        self.stale = 0..0;
+        Ok(())
     }
     /// The cells on the device, up to date.
-    pub(crate) fn device_cells<T: Scalar>(&mut self, driver: &Driver) -> Result<Address> {
-        let address = self.device_room::<T>(driver)?;
-        let file = self.file_mut::<T>();
-        let changed = std::mem::replace(&mut file.changed, 0..0);
-        let to = address + (changed.start * size_of::<T>()) as u64;
-        driver.upload(&file.host[changed], to, "writing cells")?;
-        Ok(address)
+    pub(crate) fn on_device(&mut self, driver: &Driver, pool: &Pool) -> Result<Address> {
+        self.on_device_but(driver, pool, &(0..0), 0).map(|(address, _)| address)
     }
-    /// The cells on the device, and the range still to be uploaded, if it is at most `most` cells within
-    /// `range`; otherwise uploads them and returns an empty range.
-    pub(crate) fn device_cells_but<T: Scalar>(
+    /// The cells on the device, and the range that still has to be passed to it: at most `most` cells within `range`.
+    pub(crate) fn on_device_but(
         &mut self,
         driver: &Driver,
+        pool: &Pool,
         range: &Range<usize>,
         most: usize,
     ) -> Result<(Address, Range<usize>)> {
-        let address = self.device_room::<T>(driver)?;
-        let changed = self.file::<T>().changed.clone();
+        let address = self.reserve(driver, pool)?;
+        let changed = self.changed.clone();
         if changed.len() <= most && range.start <= changed.start && changed.end <= range.end {
-            self.file_mut::<T>().changed = 0..0;
             return Ok((address, changed));
         }
-        Ok((self.device_cells::<T>(driver)?, 0..0))
+        let to = address + self.bytes(&changed).start as u64;
+        driver.upload(self.known(&changed), to, "writing cells")?;
+        self.changed = 0..0;
+        Ok((address, 0..0))
     }
-    /// The cells as the host last knew them.
-    pub(crate) fn known_cells<T: Scalar>(&self) -> &[T] {
-        &self.file::<T>().host
-    }
-    /// Records the device's values of the cells from `first` on.
-    pub(crate) fn learn<T: Scalar>(&mut self, first: usize, values: &[T]) {
-        let file = self.file_mut::<T>();
-        let range = first..first + values.len();
-        file.host[range.clone()].copy_from_slice(values);
-        if range.start <= file.stale.start && file.stale.end <= range.end {
-            file.stale = 0..0;
+    /// Reserves memory for all cells on the device.
+    fn reserve(&mut self, driver: &Driver, pool: &Pool) -> Result<Address> {
+        let (count, size) = (self.len(), self.kind.size());
+        match &self.buffer {
+            Some(buffer) if buffer.bytes >= count * size => Ok(buffer.address),
+            _ => {
+                self.refresh(driver)?;
+                let buffer = pool.zeroed(driver, (2 * count).max(CELLS) * size, "cells")?;
+                let address = buffer.address;
+                self.buffer = Some(buffer);
+                self.changed = 0..count;
+                Ok(address)
+            }
         }
     }
-    /// Reserves memory for the cells on the device.
-    fn device_room<T: Scalar>(&mut self, driver: &Driver) -> Result<Address> {
-        let room = self.file::<T>().buffer.as_ref().map_or(0, |b| b.bytes / size_of::<T>());
-        let count = self.file::<T>().host.len();
-        if room < count.max(1) {
-            self.host_cells::<T>(driver)?;
-            let bytes = (2 * count).max(CELLS) * size_of::<T>();
-            let buffer = self.pool.take_zeroed(driver, bytes, "cells")?;
-            let old = self.file_mut::<T>().buffer.replace(buffer);
-            old.into_iter().for_each(|b| self.pool.give(b));
-            self.file_mut::<T>().changed = 0..count;
+    /// Records that work is queued which has all changes of the host and changes these cells.
+    pub(crate) fn device_changes(&mut self, cells: &Range<usize>) {
+        self.changed = 0..0;
+        self.stale = union(&self.stale, cells.clone());
+    }
+    /// Records the device's values of the cells of a range, once the stream is empty.
+    pub(crate) fn learn(&mut self, range: &Range<usize>, values: &[u8]) {
+        self.known_mut(range).copy_from_slice(values);
+        if range.start <= self.stale.start && self.stale.end <= range.end {
+            self.stale = 0..0;
         }
-        Ok(self.file::<T>().buffer.as_ref().map_or(0, |buffer| buffer.address))
     }
-    /// Records that the device changes these cells.
-    pub(crate) fn device_changes<T: Scalar>(&mut self, cells: Range<usize>) {
-        let file = self.file_mut::<T>();
-        file.stale = union(&file.stale, cells);
+
+    /// All cells, once the stream is empty.
+    pub(crate) fn numbers<T: Scalar>(&mut self, driver: &Driver) -> Result<Vec<T>> {
+        self.refresh(driver)?;
+        Ok(cast_slice(self.known(&(0..self.len()))).to_vec())
     }
-    /// Records that the host changed cells of [`Store::host_cells`].
-    pub(crate) fn host_changed<T: Scalar>(&mut self) {
-        let file = self.file_mut::<T>();
-        file.changed = 0..file.host.len();
+    /// Sets all cells.
+    pub(crate) fn set_numbers<T: Scalar>(&mut self, numbers: &[T]) {
+        let all = 0..self.len();
+        self.known_mut(&all).copy_from_slice(cast_slice(numbers));
+        self.changed = all;
     }
 }

@@ -1,7 +1,7 @@
 //! Whole solves against the serial reference: equal bits of outcomes, histories and solutions, in every mode.
-use crate::support::{Random, assert_same, device, modes, random_matrix, unless_refused};
+use crate::support::{Random, assert_same, device, modes, random_matrix, set_mode, unless_refused};
 use lacuna_cuda::{Cuda, Mode, compiler_found};
-use lacuna_engine::{Backend, Diagonal, Format, LinOp, Matrix, Reason, Reference, Result, Scalar};
+use lacuna_engine::{Device, Diagonal, Format, LinOp, Reason, Reference, Result, Scalar};
 use lacuna_formats::{Csr, Spec, convert};
 use lacuna_solvers::{
     BiCgStab, Cg, ClassicalBiCgStab, ClassicalCg, Cycle, Gmres, Method, Orthogonalization, Outcome, Side,
@@ -31,45 +31,38 @@ struct Solved<T> {
     x: Vec<T>,
 }
 
-fn solve<T: Scalar, B: Backend>(
-    dev: &mut B,
+fn solve<T: Scalar>(
+    dev: &Device,
     a: &Arc<Csr<T>>,
     method: &dyn Method<T>,
     preconditioned: bool,
     stop: Stop,
 ) -> Result<Solved<T>> {
-    let mark = dev.mark();
-    let diagonal = if preconditioned {
-        let inverse = inverse_diagonal(a)?;
-        let vector = dev.vector(inverse.len())?;
-        dev.upload(&inverse, vector)?;
-        Some(Diagonal(vector))
-    } else {
-        None
-    };
-    let solved = solve_stored(dev, a.clone(), diagonal.as_ref().map(|d| d as &dyn LinOp<T>), method, stop);
-    dev.release(mark);
-    solved
+    if !preconditioned {
+        return solve_stored(dev, a.clone(), None, method, stop);
+    }
+    let inverse = inverse_diagonal(a)?;
+    let vector = dev.vector(inverse.len())?;
+    dev.upload(&inverse, *vector)?;
+    solve_stored(dev, a.clone(), Some(&Diagonal(*vector)), method, stop)
 }
 
-fn solve_stored<T: Scalar, B: Backend>(
-    dev: &mut B,
+fn solve_stored<T: Scalar>(
+    dev: &Device,
     a: Arc<dyn Format<T>>,
     m: Option<&dyn LinOp<T>>,
     method: &dyn Method<T>,
     stop: Stop,
 ) -> Result<Solved<T>> {
-    let mark = dev.mark();
     let rows = a.shape().0;
-    let matrix: Matrix<T> = dev.matrix(a)?;
+    let matrix = dev.matrix::<T>(a)?;
     let mut solver = Solver::new(dev, &matrix, m, method, stop)?;
     let b: Vec<T> = Random::new(5).vector(rows);
     let mut x = vec![T::zero(); rows];
-    let mut outcomes = vec![solver.solve(dev, &b, &mut x)?.clone()];
+    let mut outcomes = vec![solver.solve(&b, &mut x)?.clone()];
     // Again, from that solution, for another right-hand side.
     let b: Vec<T> = Random::new(6).vector(rows);
-    outcomes.push(solver.solve(dev, &b, &mut x)?.clone());
-    dev.release(mark);
+    outcomes.push(solver.solve(&b, &mut x)?.clone());
     Ok(Solved { outcomes, x })
 }
 
@@ -97,17 +90,17 @@ fn compare_of<T: Scalar>(
     methods: Vec<Box<dyn Method<T>>>,
     preconditioned: &[bool],
 ) {
-    let Some(mut dev) = device() else { return };
+    let Some(dev) = device() else { return };
     let a = Arc::new(a);
     for method in methods {
         for &preconditioned in preconditioned {
-            let expected = solve(&mut Reference::new(), &a, &*method, preconditioned, stop).unwrap();
+            let expected = solve(&Device::new(Reference::new()), &a, &*method, preconditioned, stop).unwrap();
             for mode in modes() {
-                dev.set_mode(mode);
+                set_mode(&dev, mode);
                 let jacobi = if preconditioned { "jacobi" } else { "none" };
                 let what =
                     format!("{name}, {}, {jacobi}, mode {}, {}", method.name(), mode.name(), T::KIND.name());
-                let got = solve(&mut dev, &a, &*method, preconditioned, stop);
+                let got = solve(&dev, &a, &*method, preconditioned, stop);
                 let Some(got) = unless_refused(mode, got, &what) else { continue };
                 for (got, expected) in got.outcomes.iter().zip(&expected.outcomes) {
                     assert_same_outcome(got, expected, &what);
@@ -156,7 +149,7 @@ in_every_type!(poisson, fixed_iterations, wide_rows, indefinite, larger);
 
 /// A system whose vectors do not fit the registers of the device, in suitable formats.
 fn large(system: &str, formats: &[&str]) {
-    let Some(mut dev) = device() else { return };
+    let Some(dev) = device() else { return };
     let stop = Stop { rtol: 0.0, max_iters: 3, ..Stop::default() };
     let cycle = Cycle { restart: 3, orthogonalization: Orthogonalization::Classical };
     let gmres = Gmres { cycle, side: Side::Right };
@@ -166,9 +159,10 @@ fn large(system: &str, formats: &[&str]) {
         let methods: [Box<dyn Method<f64>>; 2] = [Box::new(BiCgStab), Box::new(gmres)];
         for method in methods {
             let what = format!("{} of {system} in {format}", method.name());
-            let expected = solve_stored(&mut Reference::new(), a.clone(), None, &*method, stop).unwrap();
-            let got = solve_stored(&mut dev, a.clone(), None, &*method, stop)
-                .unwrap_or_else(|e| panic!("{what}: {e}"));
+            let expected =
+                solve_stored(&Device::new(Reference::new()), a.clone(), None, &*method, stop).unwrap();
+            let got =
+                solve_stored(&dev, a.clone(), None, &*method, stop).unwrap_or_else(|e| panic!("{what}: {e}"));
             for (got, expected) in got.outcomes.iter().zip(&expected.outcomes) {
                 assert_same_outcome(got, expected, &what);
             }
@@ -196,34 +190,33 @@ fn more_segments_than_warps() {
 
 #[test]
 fn a_second_solve_allocates_nothing() {
-    let Some(mut dev) = device() else { return };
+    let Some(dev) = device() else { return };
     for mode in modes() {
-        dev.set_mode(mode);
-        let mark = dev.mark();
+        set_mode(&dev, mode);
         let a = Arc::new(Spec::parse("gen:poisson-p1:31").unwrap().build::<f64>().unwrap());
-        let matrix = Backend::matrix::<f64>(&mut dev, a.clone()).unwrap();
-        let mut solver = Solver::new(&mut dev, &matrix, None, &Cg, Stop::default()).unwrap();
+        let matrix = dev.matrix::<f64>(a.clone()).unwrap();
+        let mut solver = Solver::new(&dev, &matrix, None, &Cg, Stop::default()).unwrap();
         let (b, mut x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
-        solver.solve(&mut dev, &b, &mut x).unwrap();
-        let before = dev.allocations();
+        solver.solve(&b, &mut x).unwrap();
+        let allocations = || dev.with(|cuda: &mut Cuda| cuda.allocations()).unwrap();
+        let before = allocations();
         for _ in 0..3 {
             x.fill(0.0);
-            solver.solve(&mut dev, &b, &mut x).unwrap();
+            solver.solve(&b, &mut x).unwrap();
         }
-        assert_eq!(dev.allocations(), before, "mode {}", mode.name());
-        dev.release(mark);
+        assert_eq!(allocations(), before, "mode {}", mode.name());
     }
 }
 
 #[test]
 fn a_watched_solve_can_be_cancelled() {
-    let Some(mut dev) = device() else { return };
+    let Some(dev) = device() else { return };
     for mode in modes() {
-        dev.set_mode(mode);
+        set_mode(&dev, mode);
         let a = Arc::new(Spec::parse("gen:poisson-p1:120").unwrap().build::<f64>().unwrap());
-        let matrix = Backend::matrix::<f64>(&mut dev, a.clone()).unwrap();
+        let matrix = dev.matrix::<f64>(a.clone()).unwrap();
         let stop = Stop { rtol: 0.0, atol: 0.0, max_iters: 100_000_000, dtol: f64::INFINITY };
-        let mut solver = Solver::new(&mut dev, &matrix, None, &Cg, stop).unwrap();
+        let mut solver = Solver::new(&dev, &matrix, None, &Cg, stop).unwrap();
         let (b, mut x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
         let mut seen = 0;
         let mut watch = |w: lacuna_solvers::Watch| {
@@ -231,7 +224,7 @@ fn a_watched_solve_can_be_cancelled() {
             seen = w.iterations;
             if seen > 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let outcome = solver.solve_watched(&mut dev, &b, &mut x, Some(&mut watch)).unwrap();
+        let outcome = solver.solve_watched(&b, &mut x, Some(&mut watch)).unwrap();
         assert_eq!(outcome.reason, Reason::Cancelled, "mode {}", mode.name());
         assert!(outcome.true_residual.is_finite());
     }
@@ -239,20 +232,20 @@ fn a_watched_solve_can_be_cancelled() {
 
 #[test]
 fn watching_changes_nothing() {
-    let Some(mut dev) = device() else { return };
+    let Some(dev) = device() else { return };
     let a = Arc::new(Spec::parse("gen:poisson-p1:40").unwrap().build::<f64>().unwrap());
     let (b, mut expected) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
-    let mut reference = Reference::new();
-    let matrix = Backend::matrix::<f64>(&mut reference, a.clone()).unwrap();
-    let mut solver = Solver::new(&mut reference, &matrix, None, &BiCgStab, Stop::default()).unwrap();
-    let outcome = solver.solve(&mut reference, &b, &mut expected).unwrap().clone();
+    let reference = Device::new(Reference::new());
+    let matrix = reference.matrix::<f64>(a.clone()).unwrap();
+    let mut solver = Solver::new(&reference, &matrix, None, &BiCgStab, Stop::default()).unwrap();
+    let outcome = solver.solve(&b, &mut expected).unwrap().clone();
     for mode in modes() {
-        dev.set_mode(mode);
-        let matrix = Backend::matrix::<f64>(&mut dev, a.clone()).unwrap();
-        let mut solver = Solver::new(&mut dev, &matrix, None, &BiCgStab, Stop::default()).unwrap();
+        set_mode(&dev, mode);
+        let matrix = dev.matrix::<f64>(a.clone()).unwrap();
+        let mut solver = Solver::new(&dev, &matrix, None, &BiCgStab, Stop::default()).unwrap();
         let mut x = vec![0.0; a.rows()];
         let mut watch = |_: lacuna_solvers::Watch| ControlFlow::Continue(());
-        let got = solver.solve_watched(&mut dev, &b, &mut x, Some(&mut watch)).unwrap();
+        let got = solver.solve_watched(&b, &mut x, Some(&mut watch)).unwrap();
         assert_same_outcome(got, &outcome, mode.name());
         assert_same(&x, &expected, mode.name());
     }
@@ -261,30 +254,32 @@ fn watching_changes_nothing() {
 /// A plan starts as a graph if its kernel is not on disk, and switches to the kernel once it is compiled.
 #[test]
 fn a_plan_takes_its_kernel_when_it_is_there() {
-    let Some(mut dev) = device() else { return };
+    let Some(dev) = device() else { return };
     if !compiler_found() {
         return eprintln!("SKIPPED: no NVRTC");
     }
-    dev.set_mode(Mode::Auto);
+    set_mode(&dev, Mode::Auto);
     let a = Arc::new(Spec::parse("gen:poisson-p1:40").unwrap().build::<f64>().unwrap());
     let (b, zeros) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
-    let matrix = Backend::matrix::<f64>(&mut dev, a.clone()).unwrap();
+    let matrix = dev.matrix::<f64>(a.clone()).unwrap();
     let stop = Stop { max_iters: 40, ..Stop::default() };
-    let solver = Solver::new(&mut dev, &matrix, None, &Cg, stop).unwrap();
+    let solver = Solver::new(&dev, &matrix, None, &Cg, stop).unwrap();
     let start = std::time::Instant::now();
     let mut plan = dev.plan(solver.program().clone()).unwrap();
-    println!("planned in {:?} as {:?}", start.elapsed(), Cuda::mode_of(&plan));
+    let id = plan.id();
+    let mode_of = || dev.with(|cuda: &mut Cuda| cuda.mode_of(id)).unwrap();
+    println!("planned in {:?} as {:?}", start.elapsed(), mode_of());
     let mut first = None;
     loop {
         dev.upload(&b, solver.b()).unwrap();
         dev.upload(&zeros, solver.x()).unwrap();
         let mut history = lacuna_engine::History::default();
         let run = lacuna_engine::Run { limit: 40, history: &mut history, watch: None };
-        dev.execute(&mut plan, run).unwrap();
+        plan.execute(run).unwrap();
         let mut x = zeros.clone();
         dev.download(solver.x(), &mut x).unwrap();
         assert_same(&x, first.get_or_insert_with(|| x.clone()), "before and after");
-        match Cuda::mode_of(&plan) {
+        match mode_of() {
             Some(Mode::Jit) => break,
             mode => assert_eq!(mode, Some(Mode::Graph)),
         }

@@ -1,13 +1,13 @@
 //! Shared by the tests of the CUDA backend: a device or a printed skip, random numbers, equality of bits.
 #![allow(dead_code, unreachable_pub)]
 use lacuna_cuda::{Cuda, CudaOptions, Mode};
-use lacuna_engine::{Error, Result, Scalar};
+use lacuna_engine::{Device, Error, Result, Scalar};
 use lacuna_formats::{Csr, Triplets};
 
-/// A backend, or `None` if there is no device; fails if `LACUNA_REQUIRE` names `cuda`.
-pub fn device() -> Option<Cuda> {
+/// A device, or `None` if there is none; fails if `LACUNA_REQUIRE` names `cuda`.
+pub fn device() -> Option<Device> {
     match Cuda::with(&CudaOptions::default()) {
-        Ok(dev) => Some(dev),
+        Ok(cuda) => Some(Device::new(cuda)),
         Err(error) => {
             let required = std::env::var("LACUNA_REQUIRE").unwrap_or_default();
             assert!(!required.split(',').any(|name| name == "cuda"), "LACUNA_REQUIRE names cuda: {error}");
@@ -15,6 +15,11 @@ pub fn device() -> Option<Cuda> {
             None
         }
     }
+}
+
+/// Sets how programs planned from now on are executed.
+pub fn set_mode(dev: &Device, mode: Mode) {
+    dev.with(|cuda: &mut Cuda| cuda.set_mode(mode)).unwrap();
 }
 
 /// The modes of execution available on this machine.

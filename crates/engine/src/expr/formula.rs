@@ -1,31 +1,53 @@
 //! Arithmetic on handles: `r + beta * (p - omega * v)` builds a formula that the device evaluates.
-use crate::{Cell, Scalar, Vector};
+use crate::{Cell, Number, Scalar, Untyped, Vector};
+use std::marker::PhantomData;
+
+/// A formula of any number type.
+#[derive(Clone, Debug)]
+pub(crate) enum Node {
+    Value(Number),
+    Cell(Cell),
+    Vector(Vector),
+    Neg(Box<Node>),
+    Conj(Box<Node>),
+    Sqrt(Box<Node>),
+    Max(Box<Node>, Box<Node>),
+    Add(Box<Node>, Box<Node>),
+    Sub(Box<Node>, Box<Node>),
+    Mul(Box<Node>, Box<Node>),
+    Div(Box<Node>, Box<Node>),
+}
 
 /// A formula over vectors (element by element), cells and constants.
 #[derive(Clone, Debug)]
-pub enum Expr<T> {
+pub struct Expr<T> {
+    pub(crate) node: Node,
+    marker: PhantomData<fn() -> T>,
+}
+
+impl<T> Expr<T> {
+    fn of(node: Node) -> Self {
+        Expr { node, marker: PhantomData }
+    }
+}
+
+impl<T: Scalar> Expr<T> {
     /// A constant.
-    Value(T),
-    /// A cell.
-    Cell(Cell<T>),
-    /// An element of a vector.
-    Vector(Vector<T>),
-    /// `−a`
-    Neg(Box<Self>),
-    /// The complex conjugate of `a`.
-    Conj(Box<Self>),
-    /// The principal square root of `a`.
-    Sqrt(Box<Self>),
+    pub fn value(value: T) -> Self {
+        Expr::of(Node::Value(Number::new(value)))
+    }
     /// The number with the larger real part.
-    Max(Box<Self>, Box<Self>),
-    /// `a + b`
-    Add(Box<Self>, Box<Self>),
-    /// `a − b`
-    Sub(Box<Self>, Box<Self>),
-    /// `a · b`
-    Mul(Box<Self>, Box<Self>),
-    /// `a / b`
-    Div(Box<Self>, Box<Self>),
+    pub fn max(self, other: impl Into<Expr<T>>) -> Self {
+        Expr::of(Node::Max(Box::new(self.node), Box::new(other.into().node)))
+    }
+    /// The principal square root.
+    pub fn sqrt(self) -> Self {
+        Expr::of(Node::Sqrt(Box::new(self.node)))
+    }
+    /// The complex conjugate.
+    pub fn conj(self) -> Self {
+        Expr::of(Node::Conj(Box::new(self.node)))
+    }
 }
 
 /// A formula without vectors: the right-hand side for a cell.
@@ -35,19 +57,19 @@ pub struct Formula<T>(pub(crate) Expr<T>);
 impl<T: Scalar> Formula<T> {
     /// A constant.
     pub fn value(value: T) -> Self {
-        Formula(Expr::Value(value))
+        Formula(Expr::value(value))
     }
     /// The formula with the larger real part.
     pub fn max(self, other: impl Into<Formula<T>>) -> Self {
-        Formula(Expr::Max(Box::new(self.0), Box::new(other.into().0)))
+        Formula(self.0.max(other.into().0))
     }
     /// The principal square root.
     pub fn sqrt(self) -> Self {
-        Formula(Expr::Sqrt(Box::new(self.0)))
+        Formula(self.0.sqrt())
     }
     /// The complex conjugate.
     pub fn conj(self) -> Self {
-        Formula(Expr::Conj(Box::new(self.0)))
+        Formula(self.0.conj())
     }
 }
 
@@ -88,7 +110,7 @@ impl<T: Scalar> Cell<T> {
 
 /// A test of cells, evaluated on the device.
 #[derive(Clone, Copy, Debug)]
-pub enum Test<T> {
+pub enum Test<T = Untyped> {
     /// `re(a) ≤ re(b)`
     LessEqual(Cell<T>, Cell<T>),
     /// `re(a) > re(b)`
@@ -102,6 +124,16 @@ pub enum Test<T> {
 }
 
 impl<T> Test<T> {
+    /// The same test with its number type as a value.
+    pub(crate) fn untyped(self) -> Test {
+        match self {
+            Test::LessEqual(a, b) => Test::LessEqual(a.untyped(), b.untyped()),
+            Test::Greater(a, b) => Test::Greater(a.untyped(), b.untyped()),
+            Test::NotPositive(a) => Test::NotPositive(a.untyped()),
+            Test::NotFinite(a) => Test::NotFinite(a.untyped()),
+            Test::Zero(a) => Test::Zero(a.untyped()),
+        }
+    }
     /// The cells it tests.
     pub(crate) fn cells(self) -> impl Iterator<Item = Cell<T>> {
         let (a, b) = match self {
@@ -114,12 +146,12 @@ impl<T> Test<T> {
 
 impl<T> From<Cell<T>> for Expr<T> {
     fn from(cell: Cell<T>) -> Self {
-        Expr::Cell(cell)
+        Expr::of(Node::Cell(cell.untyped()))
     }
 }
 impl<T> From<Vector<T>> for Expr<T> {
     fn from(vector: Vector<T>) -> Self {
-        Expr::Vector(vector)
+        Expr::of(Node::Vector(vector.untyped()))
     }
 }
 impl<T> From<Formula<T>> for Expr<T> {
@@ -129,12 +161,12 @@ impl<T> From<Formula<T>> for Expr<T> {
 }
 impl<T> From<Cell<T>> for Formula<T> {
     fn from(cell: Cell<T>) -> Self {
-        Formula(Expr::Cell(cell))
+        Formula(Expr::from(cell))
     }
 }
 impl<T: Scalar> From<f64> for Formula<T> {
     fn from(value: f64) -> Self {
-        Formula(Expr::Value(T::from_real(value)))
+        Formula(constant(value))
     }
 }
 
@@ -144,7 +176,8 @@ macro_rules! operator {
         impl<T: Scalar> std::ops::$trait<$rhs> for $lhs {
             type Output = $out;
             fn $method(self, rhs: $rhs) -> $out {
-                $wrap(Expr::$trait(Box::new($left(self)), Box::new($right(rhs))))
+                let (left, right): (Expr<T>, Expr<T>) = ($left(self), $right(rhs));
+                $wrap(Expr::of(Node::$trait(Box::new(left.node), Box::new(right.node))))
             }
         }
     };
@@ -166,7 +199,7 @@ macro_rules! operators {
     )*};
 }
 fn constant<T: Scalar>(value: f64) -> Expr<T> {
-    Expr::Value(T::from_real(value))
+    Expr::value(T::from_real(value))
 }
 operators! {
     Cell<T>, Cell<T> => Formula<T>, Formula;
@@ -197,7 +230,8 @@ macro_rules! negation {
         impl<T: Scalar> std::ops::Neg for $type {
             type Output = $out;
             fn neg(self) -> $out {
-                $wrap(Expr::Neg(Box::new(self.into())))
+                let inner: Expr<T> = self.into();
+                $wrap(Expr::of(Node::Neg(Box::new(inner.node))))
             }
         }
     )*};

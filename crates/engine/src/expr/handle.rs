@@ -1,8 +1,12 @@
 //! Handles of device objects. They are `Copy`; the backend that made one checks it at planning.
-use crate::Scalar;
+use crate::{NumberType, Scalar};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The type parameter of a handle whose number type is known at run time only: see [`Vector::kind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untyped {}
 
 /// A serial number unique in this process: distinguishes a live handle from a stale or foreign one.
 pub fn next_serial() -> u32 {
@@ -13,15 +17,34 @@ pub fn next_serial() -> u32 {
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty),* }) => {
         $(#[$doc])*
-        pub struct $name<T> {
+        pub struct $name<T = Untyped> {
             $($(#[$field_doc])* pub $field: $type,)*
+            /// The number type.
+            pub kind: NumberType,
             /// Ties the handle to its number type.
             pub marker: PhantomData<fn() -> T>,
         }
-        impl<T> $name<T> {
+        impl<T: Scalar> $name<T> {
             /// A handle made by a backend.
             pub fn new($($field: $type),*) -> Self {
-                $name { $($field,)* marker: PhantomData }
+                $name { $($field,)* kind: T::KIND, marker: PhantomData }
+            }
+        }
+        impl $name {
+            /// A handle made by a backend, of a number type known at run time.
+            pub fn of(kind: NumberType, $($field: $type),*) -> Self {
+                $name { $($field,)* kind, marker: PhantomData }
+            }
+            /// The same handle with its number type as a parameter. Using it as another number type than its own is an error
+            /// of the backend.
+            pub fn typed<T: Scalar>(self) -> $name<T> {
+                $name { $($field: self.$field,)* kind: self.kind, marker: PhantomData }
+            }
+        }
+        impl<T> $name<T> {
+            /// The same handle with its number type as a value.
+            pub fn untyped(self) -> $name {
+                $name { $($field: self.$field,)* kind: self.kind, marker: PhantomData }
             }
         }
         impl<T> Clone for $name<T> {
@@ -32,13 +55,18 @@ macro_rules! handle {
         impl<T> Copy for $name<T> {}
         impl<T> PartialEq for $name<T> {
             fn eq(&self, other: &Self) -> bool {
-                ($(&self.$field,)*) == ($(&other.$field,)*)
+                ($(&self.$field,)* self.kind) == ($(&other.$field,)* other.kind)
             }
         }
         impl<T> Eq for $name<T> {}
         impl<T> fmt::Debug for $name<T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($name))$(.field(stringify!($field), &self.$field))*.finish()
+            }
+        }
+        impl<T> From<$name<T>> for $name where T: Scalar {
+            fn from(handle: $name<T>) -> Self {
+                handle.untyped()
             }
         }
     };
@@ -113,29 +141,17 @@ handle! {
     }
 }
 
-impl<T> Vector<T> {
+impl Vector {
     /// A handle to nothing, used after recording has failed.
-    pub(crate) fn dangling(len: usize) -> Self {
-        Vector::new(u32::MAX, 0, len, false)
+    pub(crate) fn dangling(kind: NumberType, len: usize) -> Self {
+        Vector::of(kind, u32::MAX, 0, len, false)
     }
 }
 
-/// Bytes of one stored element.
-fn element<T: Scalar>(narrow: bool) -> usize {
-    if narrow { size_of::<T::Narrow>() } else { size_of::<T>() }
-}
-
-impl<T: Scalar> Vector<T> {
+impl<T> Vector<T> {
     /// Bytes of its elements.
     pub fn bytes(self) -> usize {
-        self.len * element::<T>(self.narrow)
-    }
-}
-
-impl<T: Scalar> Basis<T> {
-    /// Bytes of its elements.
-    pub fn bytes(self) -> usize {
-        self.len * self.columns * element::<T>(self.narrow)
+        self.len * self.kind.element(self.narrow)
     }
 }
 
@@ -146,15 +162,26 @@ impl<T> Cells<T> {
     /// If `i` is not below the count, which is a bug in the calling method.
     pub fn at(self, i: usize) -> Cell<T> {
         assert!(i < self.count as usize, "cell {i} of a run of {}", self.count);
-        Cell::new(self.first + i as u32, self.serial)
+        self.cell(self.first + i as u32)
+    }
+    fn cell(self, index: u32) -> Cell<T> {
+        Cell { index, serial: self.serial, kind: self.kind, marker: PhantomData }
+    }
+    /// The `count` cells of the run from cell `first` on.
+    ///
+    /// # Panics
+    /// If the run is shorter, which is a bug in the calling method.
+    pub fn part(self, first: usize, count: usize) -> Self {
+        let end = first.saturating_add(count);
+        assert!(end <= self.count as usize, "cells {first}..{end} of a run of {}", self.count);
+        Cells { first: self.first + first as u32, count: count as u32, ..self }
     }
     /// The first `count` cells of the run.
     ///
     /// # Panics
-    /// If the run is shorter, which is a bug in the calling method.
+    /// As [`Cells::part`].
     pub fn take(self, count: usize) -> Self {
-        assert!(count <= self.count as usize, "{count} cells of a run of {}", self.count);
-        Cells::new(self.first, count as u32, self.serial)
+        self.part(0, count)
     }
     /// Whether the cell with this index is in the run.
     pub(crate) fn has(self, index: u32) -> bool {
@@ -163,21 +190,23 @@ impl<T> Cells<T> {
     /// The first and the last cell, if there are any.
     pub fn ends(self) -> impl Iterator<Item = Cell<T>> {
         let end = self.first.saturating_add(self.count.saturating_sub(1));
-        (self.count > 0)
-            .then(|| [self.first, end].map(|index| Cell::new(index, self.serial)))
-            .into_iter()
-            .flatten()
+        (self.count > 0).then(|| [self.first, end].map(|index| self.cell(index))).into_iter().flatten()
     }
 }
 
 impl<T> Basis<T> {
+    /// Bytes of its elements.
+    pub fn bytes(self) -> usize {
+        self.len * self.columns * self.kind.element(self.narrow)
+    }
     /// Column `j` as a vector.
     ///
     /// # Panics
     /// If `j` is not a column, which is a bug in the calling method.
     pub fn column(self, j: usize) -> Vector<T> {
         assert!(j < self.columns, "column {j} of a basis of {}", self.columns);
-        Vector::new(self.first + j as u32, self.serial, self.len, self.narrow)
+        let Basis { first, serial, len, narrow, kind, .. } = self;
+        Vector { slot: first + j as u32, serial, len, narrow, kind, marker: PhantomData }
     }
     /// Whether the vector is one of the first `count` columns.
     pub(crate) fn has(self, vector: Vector<T>, count: u32) -> bool {

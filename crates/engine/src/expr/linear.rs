@@ -1,76 +1,78 @@
 //! Decomposition of formulas: updates into terms over vectors, cell formulas into instructions.
 use crate::expr::cells::{Binary, Instr, Unary};
+use crate::expr::formula::Node;
 use crate::ir::lower::{Cells, Coefficient, Term};
-use crate::{Expr, Scalar, Vector};
+use crate::{Number, Vector};
 
 /// The terms of an update, merged where they share their vectors, or the reason why it is not linear.
 /// Instructions that compute their coefficients are appended to `code`.
-pub(crate) fn terms<T: Scalar>(
-    expr: &Expr<T>,
-    cells: &mut dyn Cells<T>,
+pub(crate) fn terms(
+    expr: &Node,
+    cells: &mut dyn Cells,
     code: &mut Vec<Instr>,
-) -> Result<Vec<Term<T>>, &'static str> {
+) -> Result<Vec<Term>, &'static str> {
     Ok(merge(linear(expr)?).into_iter().map(|term| term.resolve(cells, code)).collect())
 }
 
 /// A term whose coefficient is still a formula.
-struct Open<T> {
-    coefficient: Expr<T>,
-    factor: Option<Vector<T>>,
-    vector: Vector<T>,
+struct Open {
+    coefficient: Node,
+    factor: Option<Vector>,
+    vector: Vector,
 }
 
-impl<T: Scalar> Open<T> {
-    fn resolve(self, cells: &mut dyn Cells<T>, code: &mut Vec<Instr>) -> Term<T> {
+impl Open {
+    fn resolve(self, cells: &mut dyn Cells, code: &mut Vec<Instr>) -> Term {
         let coefficient = match &self.coefficient {
-            Expr::Value(v) if *v == T::one() => Coefficient::One,
-            Expr::Value(v) if *v == -T::one() => Coefficient::MinusOne,
+            Node::Value(v) if v.is(1.0) => Coefficient::One,
+            Node::Value(v) if v.is(-1.0) => Coefficient::MinusOne,
             formula => Coefficient::Cell(operand(formula, cells, code)),
         };
         Term { coefficient, factor: self.factor, vector: self.vector }
     }
-    fn map(self, f: impl Fn(Expr<T>) -> Expr<T>) -> Self {
+    fn map(self, f: impl Fn(Node) -> Node) -> Self {
         Open { coefficient: f(self.coefficient), ..self }
     }
 }
 
 /// `a · b`, with constants ±1 folded.
-fn times<T: Scalar>(a: Expr<T>, b: Expr<T>) -> Expr<T> {
+fn times(a: Node, b: Node) -> Node {
     match (a, b) {
-        (Expr::Value(a), Expr::Value(b)) => Expr::Value(a * b),
-        (Expr::Value(one), e) | (e, Expr::Value(one)) if one == T::one() => e,
-        (Expr::Value(minus), e) | (e, Expr::Value(minus)) if minus == -T::one() => negative(e),
-        (a, b) => Expr::Mul(Box::new(a), Box::new(b)),
+        (Node::Value(a), Node::Value(b)) => Node::Value(a.times(b)),
+        (Node::Value(one), e) | (e, Node::Value(one)) if one.is(1.0) => e,
+        (Node::Value(minus), e) | (e, Node::Value(minus)) if minus.is(-1.0) => negative(e),
+        (a, b) => Node::Mul(Box::new(a), Box::new(b)),
     }
 }
 
-fn negative<T: Scalar>(e: Expr<T>) -> Expr<T> {
+fn negative(e: Node) -> Node {
     match e {
-        Expr::Value(v) => Expr::Value(-v),
-        Expr::Neg(inner) => *inner,
-        e => Expr::Neg(Box::new(e)),
+        Node::Value(v) => Node::Value(v.negative()),
+        Node::Neg(inner) => *inner,
+        e => Node::Neg(Box::new(e)),
     }
 }
 
 /// The terms of a formula that is linear in its vectors, or the reason why it is not.
-fn linear<T: Scalar>(expr: &Expr<T>) -> Result<Vec<Open<T>>, &'static str> {
-    let scaled =
-        |terms: Vec<Open<T>>, by: &dyn Fn(Expr<T>) -> Expr<T>| terms.into_iter().map(|t| t.map(by)).collect();
+fn linear(expr: &Node) -> Result<Vec<Open>, &'static str> {
+    let scaled = |terms: Vec<Open>, by: &dyn Fn(Node) -> Node| terms.into_iter().map(|t| t.map(by)).collect();
     if is_scalar(expr) {
         return match expr {
-            Expr::Value(v) if *v == T::zero() => Ok(Vec::new()),
+            Node::Value(v) if v.is(0.0) => Ok(Vec::new()),
             _ => Err("it adds a number to every element; expected a sum of vectors"),
         };
     }
     Ok(match expr {
-        Expr::Vector(v) => vec![Open { coefficient: Expr::Value(T::one()), factor: None, vector: *v }],
-        Expr::Neg(a) => scaled(linear(a)?, &negative),
-        Expr::Add(a, b) => [linear(a)?, linear(b)?].into_iter().flatten().collect(),
-        Expr::Sub(a, b) => [linear(a)?, scaled(linear(b)?, &negative)].into_iter().flatten().collect(),
-        Expr::Mul(a, b) if is_scalar(a) => scaled(linear(b)?, &|c| times((**a).clone(), c)),
-        Expr::Mul(a, b) if is_scalar(b) => scaled(linear(a)?, &|c| times(c, (**b).clone())),
-        Expr::Mul(a, b) => match (&**a, &**b) {
-            (Expr::Vector(factor), other) | (other, Expr::Vector(factor)) => {
+        Node::Vector(v) => {
+            vec![Open { coefficient: Node::Value(Number::real(v.kind, 1.0)), factor: None, vector: *v }]
+        }
+        Node::Neg(a) => scaled(linear(a)?, &negative),
+        Node::Add(a, b) => [linear(a)?, linear(b)?].into_iter().flatten().collect(),
+        Node::Sub(a, b) => [linear(a)?, scaled(linear(b)?, &negative)].into_iter().flatten().collect(),
+        Node::Mul(a, b) if is_scalar(a) => scaled(linear(b)?, &|c| times((**a).clone(), c)),
+        Node::Mul(a, b) if is_scalar(b) => scaled(linear(a)?, &|c| times(c, (**b).clone())),
+        Node::Mul(a, b) => match (&**a, &**b) {
+            (Node::Vector(factor), other) | (other, Node::Vector(factor)) => {
                 let mut terms = linear(other)?;
                 for term in &mut terms {
                     if term.factor.replace(*factor).is_some() {
@@ -81,35 +83,35 @@ fn linear<T: Scalar>(expr: &Expr<T>) -> Result<Vec<Open<T>>, &'static str> {
             }
             _ => return Err("it multiplies two sums of vectors; expected a vector times a sum"),
         },
-        Expr::Div(a, b) if is_scalar(b) => scaled(linear(a)?, &|c| Expr::Div(Box::new(c), b.clone())),
-        Expr::Div(..) => return Err("it divides by a vector; expected a factor (store the reciprocals)"),
-        Expr::Conj(_) => return Err("it conjugates a vector"),
-        Expr::Sqrt(_) => return Err("it takes the root of a vector"),
-        Expr::Max(..) => return Err("it takes the maximum of vectors"),
-        Expr::Value(_) | Expr::Cell(_) => Vec::new(),
+        Node::Div(a, b) if is_scalar(b) => scaled(linear(a)?, &|c| Node::Div(Box::new(c), b.clone())),
+        Node::Div(..) => return Err("it divides by a vector; expected a factor (store the reciprocals)"),
+        Node::Conj(_) => return Err("it conjugates a vector"),
+        Node::Sqrt(_) => return Err("it takes the root of a vector"),
+        Node::Max(..) => return Err("it takes the maximum of vectors"),
+        Node::Value(_) | Node::Cell(_) => Vec::new(),
     })
 }
 
-fn is_scalar<T>(expr: &Expr<T>) -> bool {
+fn is_scalar(expr: &Node) -> bool {
     match expr {
-        Expr::Vector(_) => false,
-        Expr::Value(_) | Expr::Cell(_) => true,
-        Expr::Neg(a) | Expr::Conj(a) | Expr::Sqrt(a) => is_scalar(a),
-        Expr::Max(a, b) | Expr::Add(a, b) | Expr::Sub(a, b) | Expr::Mul(a, b) | Expr::Div(a, b) => {
+        Node::Vector(_) => false,
+        Node::Value(_) | Node::Cell(_) => true,
+        Node::Neg(a) | Node::Conj(a) | Node::Sqrt(a) => is_scalar(a),
+        Node::Max(a, b) | Node::Add(a, b) | Node::Sub(a, b) | Node::Mul(a, b) | Node::Div(a, b) => {
             is_scalar(a) && is_scalar(b)
         }
     }
 }
 
 /// Merges terms over the same vectors.
-fn merge<T: Scalar>(terms: Vec<Open<T>>) -> Vec<Open<T>> {
-    let mut merged: Vec<Open<T>> = Vec::new();
+fn merge(terms: Vec<Open>) -> Vec<Open> {
+    let mut merged: Vec<Open> = Vec::new();
     for term in terms {
         match merged.iter_mut().find(|t| t.vector == term.vector && t.factor == term.factor) {
             Some(same) => {
                 let sum = match (&same.coefficient, &term.coefficient) {
-                    (Expr::Value(a), Expr::Value(b)) => Expr::Value(*a + *b),
-                    (a, b) => Expr::Add(Box::new(a.clone()), Box::new(b.clone())),
+                    (Node::Value(a), Node::Value(b)) => Node::Value(a.plus(*b)),
+                    (a, b) => Node::Add(Box::new(a.clone()), Box::new(b.clone())),
                 };
                 same.coefficient = sum;
             }
@@ -120,10 +122,10 @@ fn merge<T: Scalar>(terms: Vec<Open<T>>) -> Vec<Open<T>> {
 }
 
 /// The cell that holds a formula's value; instructions that compute it are appended to `code` if needed.
-fn operand<T: Scalar>(expr: &Expr<T>, cells: &mut dyn Cells<T>, code: &mut Vec<Instr>) -> u32 {
+fn operand(expr: &Node, cells: &mut dyn Cells, code: &mut Vec<Instr>) -> u32 {
     match expr {
-        Expr::Cell(c) => c.index,
-        Expr::Value(v) => cells.constant(*v),
+        Node::Cell(c) => c.index,
+        Node::Value(v) => cells.constant(*v),
         _ => {
             let dst = cells.temporary();
             evaluate(expr, dst, cells, code);
@@ -133,18 +135,18 @@ fn operand<T: Scalar>(expr: &Expr<T>, cells: &mut dyn Cells<T>, code: &mut Vec<I
 }
 
 /// Instructions that set cell `dst` to a formula, appended to `code`.
-pub(crate) fn evaluate<T: Scalar>(expr: &Expr<T>, dst: u32, cells: &mut dyn Cells<T>, code: &mut Vec<Instr>) {
+pub(crate) fn evaluate(expr: &Node, dst: u32, cells: &mut dyn Cells, code: &mut Vec<Instr>) {
     let (unary, binary) = match expr {
-        Expr::Value(_) | Expr::Cell(_) => (Some((Unary::Copy, expr)), None),
-        Expr::Neg(a) => (Some((Unary::Neg, &**a)), None),
-        Expr::Conj(a) => (Some((Unary::Conj, &**a)), None),
-        Expr::Sqrt(a) => (Some((Unary::Sqrt, &**a)), None),
-        Expr::Max(a, b) => (None, Some((Binary::Max, a, b))),
-        Expr::Add(a, b) => (None, Some((Binary::Add, a, b))),
-        Expr::Sub(a, b) => (None, Some((Binary::Sub, a, b))),
-        Expr::Mul(a, b) => (None, Some((Binary::Mul, a, b))),
-        Expr::Div(a, b) => (None, Some((Binary::Div, a, b))),
-        Expr::Vector(_) => (None, None), // a Formula holds no vector, by construction
+        Node::Value(_) | Node::Cell(_) => (Some((Unary::Copy, expr)), None),
+        Node::Neg(a) => (Some((Unary::Neg, &**a)), None),
+        Node::Conj(a) => (Some((Unary::Conj, &**a)), None),
+        Node::Sqrt(a) => (Some((Unary::Sqrt, &**a)), None),
+        Node::Max(a, b) => (None, Some((Binary::Max, a, b))),
+        Node::Add(a, b) => (None, Some((Binary::Add, a, b))),
+        Node::Sub(a, b) => (None, Some((Binary::Sub, a, b))),
+        Node::Mul(a, b) => (None, Some((Binary::Mul, a, b))),
+        Node::Div(a, b) => (None, Some((Binary::Div, a, b))),
+        Node::Vector(_) => (None, None), // a Formula holds no vector, by construction
     };
     if let Some((op, a)) = unary {
         let a = operand(a, cells, code);

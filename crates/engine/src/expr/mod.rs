@@ -3,5 +3,6 @@ pub mod cells;
 pub(crate) mod formula;
 pub(crate) mod handle;
 pub(crate) mod linear;
+pub(crate) mod number;
 pub(crate) mod pass;
 pub(crate) mod scalar;

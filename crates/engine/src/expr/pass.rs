@@ -1,36 +1,38 @@
 //! A pass: the work of one sweep over memory.
-use crate::{Cell, Cells, Expr, Formula, Reason, Test, Vector};
+use crate::expr::formula::Node;
+use crate::{Cell, Cells, Expr, Formula, Reason, Scalar, Test, Untyped, Vector};
+use std::marker::PhantomData;
 
 /// One statement of a pass.
 #[derive(Clone, Debug)]
-pub enum Statement<T> {
-    /// `vector[i] ← expr[i]`
-    Set(Vector<T>, Expr<T>),
+pub(crate) enum Statement {
+    /// `vector[i] ← formula[i]`
+    Set(Vector, Node),
     /// `cell ← Σ conj(a[i]) b[i]`; `b` is a vector, or the product of two.
-    Dot(Cell<T>, Vector<T>, Expr<T>),
+    Dot(Cell, Vector, Node),
     /// `cell ← formula`
-    Eval(Cell<T>, Formula<T>),
+    Eval(Cell, Node),
     /// `a[i] ← a[i] + b[i]` for two runs of cells.
-    Add(Cells<T>, Cells<T>),
+    Add(Cells, Cells),
     /// Stop for a reason if a test holds.
-    StopIf(Test<T>, Reason),
+    StopIf(Test, Reason),
     /// Leave the iteration if a test holds, and run the restart section.
-    LeaveIf(Test<T>),
+    LeaveIf(Test),
     /// Leave the iteration unconditionally.
     Leave,
     /// One iteration is done; the cell is its squared residual norm.
-    Count(Cell<T>),
+    Count(Cell),
     /// Decide by the true residual whether the solve is over.
-    Confirm(Confirm<T>),
-    /// The next column of an Arnoldi relation, see [`Rotate`].
-    Rotate(Rotate<T>),
+    Confirm(Confirm),
+    /// Column `j` of an Arnoldi relation; the cell receives the squared residual norm `|g[j+1]|²`.
+    Rotate(Hessenberg, usize, Cell),
     /// Coefficients of the solution in the basis, see [`Pass::back_substitute`].
-    BackSubstitute(Hessenberg<T>),
+    BackSubstitute(Hessenberg),
 }
 
 /// The operands of [`Pass::confirm`].
 #[derive(Clone, Copy, Debug)]
-pub struct Confirm<T> {
+pub struct Confirm<T = Untyped> {
     /// `‖b − A x‖²`, just computed.
     pub rr: Cell<T>,
     /// Converged if `rr` is not above it.
@@ -43,7 +45,7 @@ pub struct Confirm<T> {
 
 /// The small dense problem of a GMRES cycle of at most `m` columns, in cells.
 #[derive(Clone, Copy, Debug)]
-pub struct Hessenberg<T> {
+pub struct Hessenberg<T = Untyped> {
     /// Maximum number of columns.
     pub m: usize,
     /// `H` by columns, `m + 1` cells each; rotated in place to `R`.
@@ -58,15 +60,25 @@ pub struct Hessenberg<T> {
     pub used: Cell<T>,
 }
 
-/// One step of the least-squares problem: rotate column `j`, update `g`, compute the residual.
-#[derive(Clone, Copy, Debug)]
-pub struct Rotate<T> {
-    /// The problem.
-    pub hessenberg: Hessenberg<T>,
-    /// The column; its `j + 2` entries have been computed.
-    pub j: usize,
-    /// Receives the squared residual norm `|g[j+1]|²`.
-    pub rr: Cell<T>,
+impl<T> Confirm<T> {
+    fn untyped(self) -> Confirm {
+        let Confirm { rr, target, last, shrink } = self;
+        Confirm { rr: rr.untyped(), target: target.untyped(), last: last.untyped(), shrink: shrink.untyped() }
+    }
+}
+
+impl<T> Hessenberg<T> {
+    fn untyped(self) -> Hessenberg {
+        let Hessenberg { m, h, rotations, g, y, used } = self;
+        Hessenberg {
+            m,
+            h: h.untyped(),
+            rotations: rotations.untyped(),
+            g: g.untyped(),
+            y: y.untyped(),
+            used: used.untyped(),
+        }
+    }
 }
 
 /// Initial capacity for statements.
@@ -84,19 +96,20 @@ const STATEMENTS: usize = 8;
 #[derive(Clone, Debug)]
 pub struct Pass<T> {
     pub(crate) name: &'static str,
-    pub(crate) statements: Vec<Statement<T>>,
+    pub(crate) statements: Vec<Statement>,
+    marker: PhantomData<fn() -> T>,
 }
 
-impl<T> Pass<T> {
+impl<T: Scalar> Pass<T> {
     /// An empty pass. The name appears in errors and profiles.
     pub fn new(name: &'static str) -> Self {
-        Pass { name, statements: Vec::new() }
+        Pass { name, statements: Vec::new(), marker: PhantomData }
     }
     /// A pass that does nothing.
     pub fn nothing() -> Self {
         Pass::new("nothing")
     }
-    fn with(mut self, statement: Statement<T>) -> Self {
+    fn with(mut self, statement: Statement) -> Self {
         if self.statements.capacity() == 0 {
             self.statements.reserve(STATEMENTS);
         }
@@ -106,29 +119,29 @@ impl<T> Pass<T> {
     /// `vector[i] ← expr[i]` for every element. The formula must be linear in its vectors; the product of two
     /// vectors counts as one vector.
     pub fn set(self, vector: Vector<T>, expr: impl Into<Expr<T>>) -> Self {
-        self.with(Statement::Set(vector, expr.into()))
+        self.with(Statement::Set(vector.untyped(), expr.into().node))
     }
     /// `cell ← Σ conj(a[i]) b[i]`, over the values after all updates. `b` is a vector, or the element-wise product
     /// of two, such as `d * r`.
     pub fn dot(self, cell: Cell<T>, a: Vector<T>, b: impl Into<Expr<T>>) -> Self {
-        self.with(Statement::Dot(cell, a, b.into()))
+        self.with(Statement::Dot(cell.untyped(), a.untyped(), b.into().node))
     }
     /// `cell ← formula`.
     pub fn eval(self, cell: Cell<T>, formula: impl Into<Formula<T>>) -> Self {
-        self.with(Statement::Eval(cell, formula.into()))
+        self.with(Statement::Eval(cell.untyped(), formula.into().0.node))
     }
     /// `a[i] ← a[i] + b[i]` for every cell of two runs of equal length.
     pub fn add_cells(self, a: Cells<T>, b: Cells<T>) -> Self {
-        self.with(Statement::Add(a, b))
+        self.with(Statement::Add(a.untyped(), b.untyped()))
     }
     /// Ends the solve for `reason` if the test holds. In a program with a restart section, the true residual
     /// is computed first and decides whether the solve has converged.
     pub fn stop_if(self, test: Test<T>, reason: Reason) -> Self {
-        self.with(Statement::StopIf(test, reason))
+        self.with(Statement::StopIf(test.untyped(), reason))
     }
     /// Leaves the iteration if the test holds: the restart section runs next.
     pub fn leave_if(self, test: Test<T>) -> Self {
-        self.with(Statement::LeaveIf(test))
+        self.with(Statement::LeaveIf(test.untyped()))
     }
     /// Leaves the iteration: the restart section runs next.
     pub fn leave(self) -> Self {
@@ -137,27 +150,27 @@ impl<T> Pass<T> {
     /// Counts one iteration with the squared residual norm `rr`. Stops if `rr` is not finite, and at the
     /// iteration limit.
     pub fn count(self, rr: Cell<T>) -> Self {
-        self.with(Statement::Count(rr))
+        self.with(Statement::Count(rr.untyped()))
     }
     /// Decides by the true residual, in the restart section. In this order: if it is not finite, stop; if it
     /// meets the target, converged; if a hard reason or the limit is pending, stop for it; if there was no
     /// progress since the last confirmation, stop for the pending soft reason or as stagnated; otherwise
     /// continue.
     pub fn confirm(self, confirm: Confirm<T>) -> Self {
-        self.with(Statement::Confirm(confirm))
+        self.with(Statement::Confirm(confirm.untyped()))
     }
     /// Applies the previous rotations to a new column, computes the next rotation and the residual.
     pub fn rotate(self, hessenberg: Hessenberg<T>, j: usize, rr: Cell<T>) -> Self {
-        self.with(Statement::Rotate(Rotate { hessenberg, j, rr }))
+        self.with(Statement::Rotate(hessenberg.untyped(), j, rr.untyped()))
     }
     /// Solves the triangular system of the columns in use for `y`. Unused elements of `y` are set to 0, and
     /// so is the number of columns in use.
     pub fn back_substitute(self, hessenberg: Hessenberg<T>) -> Self {
-        self.with(Statement::BackSubstitute(hessenberg))
+        self.with(Statement::BackSubstitute(hessenberg.untyped()))
     }
     /// Whether formulas come before its first update or dot product.
     pub(crate) fn begins_with_formulas(&self) -> bool {
-        let sweeps = |s: &Statement<T>| matches!(s, Statement::Set(..) | Statement::Dot(..));
+        let sweeps = |s: &Statement| matches!(s, Statement::Set(..) | Statement::Dot(..));
         self.statements.iter().position(sweeps).is_some_and(|first| first > 0)
     }
     /// Appends the statements of another pass.

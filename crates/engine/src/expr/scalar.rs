@@ -2,13 +2,14 @@
 //!
 //! Every backend computes exactly what is written here, operation by operation, so that results agree bit for
 //! bit: a fused multiply-add only where [`Scalar::fma`] is called, and no contraction elsewhere.
+use crate::{All, Each, Family};
 use bytemuck::Pod;
 use num_complex::Complex;
 use std::fmt::{Debug, Display, LowerExp};
 
 /// Which of the four number types a [`Scalar`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum NumberType {
     /// `f32`
     F32,
     /// `f64`
@@ -19,19 +20,41 @@ pub enum Kind {
     C64,
 }
 
-impl Kind {
+impl NumberType {
     /// Whether numbers of this kind have an imaginary part.
     pub const fn is_complex(self) -> bool {
-        matches!(self, Kind::C32 | Kind::C64)
+        matches!(self, NumberType::C32 | NumberType::C64)
+    }
+
+    /// The narrower type in which vectors and values of matrices may be stored: [`Scalar::Narrow`].
+    pub const fn narrow(self) -> Self {
+        match self {
+            NumberType::F32 | NumberType::F64 => NumberType::F32,
+            NumberType::C32 | NumberType::C64 => NumberType::C32,
+        }
+    }
+
+    /// Bytes of a number.
+    pub const fn size(self) -> usize {
+        match self {
+            NumberType::F32 => 4,
+            NumberType::F64 | NumberType::C32 => 8,
+            NumberType::C64 => 16,
+        }
+    }
+
+    /// Bytes of a stored element, of this type or of the narrower one.
+    pub const fn element(self, narrow: bool) -> usize {
+        if narrow { self.narrow().size() } else { self.size() }
     }
 
     /// The suffix of this kind's kernels, the same on every device: `f32`, `f64`, `c32`, `c64`.
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::F32 => "f32",
-            Kind::F64 => "f64",
-            Kind::C32 => "c32",
-            Kind::C64 => "c64",
+            NumberType::F32 => "f32",
+            NumberType::F64 => "f64",
+            NumberType::C32 => "c32",
+            NumberType::C64 => "c64",
         }
     }
 }
@@ -65,7 +88,7 @@ pub trait Scalar:
     /// The type in which a matrix may store its values to save bytes: `f32` or `Complex<f32>`.
     type Narrow: Scalar;
     /// Which number type this is.
-    const KIND: Kind;
+    const KIND: NumberType;
     /// Twice the unit roundoff (`f32::EPSILON` or `f64::EPSILON`).
     const EPSILON: f64;
     /// The largest finite value of a part.
@@ -90,6 +113,17 @@ pub trait Scalar:
     fn root(self) -> Self;
     /// The number with its parts multiplied by `2^exponent`, exact if the result is a normal number.
     fn scale_by_power_of_two(self, exponent: i32) -> Self;
+
+    /// A member of a family as one of any number type.
+    fn each<F: Family>(member: F::Of<Self>) -> Each<F>;
+    /// The member of a family, if it is of this number type.
+    fn member<F: Family>(each: &Each<F>) -> Option<&F::Of<Self>>;
+    /// The member of a family, if it is of this number type.
+    fn into_member<F: Family>(each: Each<F>) -> Option<F::Of<Self>>;
+    /// The member of this number type.
+    fn member_of_all<F: Family>(all: &All<F>) -> &F::Of<Self>;
+    /// The member of this number type.
+    fn member_of_all_mut<F: Family>(all: &mut All<F>) -> &mut F::Of<Self>;
 
     /// The number rounded to the narrower type.
     #[inline(always)]
@@ -144,10 +178,26 @@ macro_rules! number {
             impl Scalar for $real {
                 type Real = $real;
                 type Narrow = f32;
-                const KIND: Kind = Kind::[<F $bits>];
+                const KIND: NumberType = NumberType::[<F $bits>];
                 const EPSILON: f64 = $real::EPSILON as f64;
                 const MAX: f64 = $real::MAX as f64;
                 const TINY: f64 = $real::MIN_POSITIVE as f64;
+
+                fn each<F: Family>(member: F::Of<Self>) -> Each<F> {
+                    Each::[<F $bits>](member)
+                }
+                fn member<F: Family>(each: &Each<F>) -> Option<&F::Of<Self>> {
+                    if let Each::[<F $bits>](member) = each { Some(member) } else { None }
+                }
+                fn into_member<F: Family>(each: Each<F>) -> Option<F::Of<Self>> {
+                    if let Each::[<F $bits>](member) = each { Some(member) } else { None }
+                }
+                fn member_of_all<F: Family>(all: &All<F>) -> &F::Of<Self> {
+                    &all.[<f $bits>]
+                }
+                fn member_of_all_mut<F: Family>(all: &mut All<F>) -> &mut F::Of<Self> {
+                    &mut all.[<f $bits>]
+                }
 
                 #[inline(always)]
                 fn from_parts(re: f64, _: f64) -> Self {
@@ -187,10 +237,26 @@ macro_rules! number {
             impl Scalar for Complex<$real> {
                 type Real = $real;
                 type Narrow = Complex<f32>;
-                const KIND: Kind = Kind::[<C $bits>];
+                const KIND: NumberType = NumberType::[<C $bits>];
                 const EPSILON: f64 = $real::EPSILON as f64;
                 const MAX: f64 = $real::MAX as f64;
                 const TINY: f64 = $real::MIN_POSITIVE as f64;
+
+                fn each<F: Family>(member: F::Of<Self>) -> Each<F> {
+                    Each::[<C $bits>](member)
+                }
+                fn member<F: Family>(each: &Each<F>) -> Option<&F::Of<Self>> {
+                    if let Each::[<C $bits>](member) = each { Some(member) } else { None }
+                }
+                fn into_member<F: Family>(each: Each<F>) -> Option<F::Of<Self>> {
+                    if let Each::[<C $bits>](member) = each { Some(member) } else { None }
+                }
+                fn member_of_all<F: Family>(all: &All<F>) -> &F::Of<Self> {
+                    &all.[<c $bits>]
+                }
+                fn member_of_all_mut<F: Family>(all: &mut All<F>) -> &mut F::Of<Self> {
+                    &mut all.[<c $bits>]
+                }
 
                 #[inline(always)]
                 fn from_parts(re: f64, im: f64) -> Self {

@@ -92,6 +92,10 @@ impl Control {
     pub fn cancel(&mut self) {
         self.stop(CANCELLED, false);
     }
+    /// Stops the program at once, after a failure that is reported in place of an outcome.
+    pub fn abort(&mut self) {
+        self.end(CANCELLED);
+    }
     pub(crate) fn stop(&mut self, reason: u32, soft: bool) {
         if self.confirms && self.section == Section::Each {
             self.pending = Some((reason, soft));

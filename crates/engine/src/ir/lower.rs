@@ -10,9 +10,10 @@
 //!   it is `fma(±f, v, sum)`, or `±(f · v)` if it comes first;
 //! * a dot product with a factor uses `f · b`, rounded, in place of `b`.
 use crate::expr::cells::{Compare, HessenbergCells, Instr, Unary};
+use crate::expr::formula::Node;
 use crate::expr::linear::{evaluate, terms};
 use crate::expr::pass::Statement;
-use crate::{Cell, Error, Expr, Pass, Reason, Result, Scalar, Test, Vector};
+use crate::{Cell, Error, Number, NumberType, Reason, Result, Test, Vector};
 use std::borrow::Cow;
 
 /// The coefficient of a term.
@@ -28,68 +29,70 @@ pub enum Coefficient {
 
 /// `coefficient · factor · vector`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Term<T> {
+pub struct Term {
     /// The coefficient, the same for all elements.
     pub coefficient: Coefficient,
     /// An element-wise factor.
-    pub factor: Option<Vector<T>>,
+    pub factor: Option<Vector>,
     /// The vector.
-    pub vector: Vector<T>,
+    pub vector: Vector,
 }
 
 /// `dst ← Σ terms`; 0 if there are no terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Update<T> {
+pub struct Update {
     /// The vector written.
-    pub dst: Vector<T>,
+    pub dst: Vector,
     /// The terms, summed in order.
-    pub terms: Vec<Term<T>>,
+    pub terms: Vec<Term>,
 }
 
 /// `cell ← Σ conj(a[i]) b[i]`, or `Σ conj(a[i]) (factor[i] b[i])`, a canonical sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dot<T> {
+pub struct Dot {
     /// Index of the cell that receives the sum.
     pub cell: u32,
     /// The conjugated vector.
-    pub a: Vector<T>,
+    pub a: Vector,
     /// The other vector.
-    pub b: Vector<T>,
+    pub b: Vector,
     /// An element-wise factor on `b`.
-    pub factor: Option<Vector<T>>,
+    pub factor: Option<Vector>,
 }
 
-impl<T: Scalar> Dot<T> {
+impl Dot {
     /// The vectors that it reads.
-    pub fn vectors(&self) -> impl Iterator<Item = Vector<T>> + use<T> {
+    pub fn vectors(&self) -> impl Iterator<Item = Vector> + use<> {
         [self.a, self.b].into_iter().chain(self.factor)
     }
 }
 
 /// A pass in normal form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sweep<T> {
+pub struct Sweep {
     /// The names of the passes it is composed of.
     pub name: Cow<'static, str>,
+    /// The number type of its vectors and cells.
+    pub kind: NumberType,
     /// The length of its vectors; 0 if it has none.
     pub n: usize,
     /// Instructions evaluated first.
     pub before: Vec<Instr>,
     /// Updates, then evaluated in order for every element.
-    pub updates: Vec<Update<T>>,
+    pub updates: Vec<Update>,
     /// Dot products of the values after all updates, each into a different cell.
-    pub dots: Vec<Dot<T>>,
+    pub dots: Vec<Dot>,
     /// Instructions evaluated last.
     pub after: Vec<Instr>,
     /// The cells that the statements use; planning checks their handles.
-    pub cells: Vec<Cell<T>>,
+    pub cells: Vec<Cell>,
 }
 
-impl<T: Scalar> Sweep<T> {
+impl Sweep {
     /// A sweep that does nothing.
-    pub(crate) fn nothing(name: &'static str) -> Self {
+    pub(crate) fn nothing(name: &'static str, kind: NumberType) -> Self {
         let (before, updates, dots) = (Vec::new(), Vec::new(), Vec::new());
-        Sweep { name: name.into(), n: 0, before, updates, dots, after: Vec::new(), cells: Vec::new() }
+        Sweep { name: name.into(), kind, n: 0, before, updates, dots, after: Vec::new(), cells: Vec::new() }
     }
 
     /// Whether it touches no vector.
@@ -98,9 +101,9 @@ impl<T: Scalar> Sweep<T> {
     }
 
     /// Every vector used, once each, with whether its old value is read and whether it is written.
-    pub fn vectors(&self) -> Vec<(Vector<T>, bool, bool)> {
-        let mut seen: Vec<(Vector<T>, bool, bool)> = Vec::new();
-        let mut see = |v: Vector<T>, write: bool| match seen.iter_mut().find(|(w, ..)| *w == v) {
+    pub fn vectors(&self) -> Vec<(Vector, bool, bool)> {
+        let mut seen: Vec<(Vector, bool, bool)> = Vec::new();
+        let mut see = |v: Vector, write: bool| match seen.iter_mut().find(|(w, ..)| *w == v) {
             Some(entry) => entry.2 |= write,
             None => seen.push((v, !write, write)),
         };
@@ -115,23 +118,23 @@ impl<T: Scalar> Sweep<T> {
     }
 
     /// Every use of a vector, in order, with whether it is a write.
-    pub fn mentions(&self) -> impl Iterator<Item = (Vector<T>, bool)> {
-        let read = |t: &Term<T>| t.factor.into_iter().chain([t.vector]).map(|v| (v, false));
+    pub fn mentions(&self) -> impl Iterator<Item = (Vector, bool)> {
+        let read = |t: &Term| t.factor.into_iter().chain([t.vector]).map(|v| (v, false));
         let updates =
             self.updates.iter().flat_map(move |u| u.terms.iter().flat_map(read).chain([(u.dst, true)]));
         updates.chain(self.dots.iter().flat_map(|dot| dot.vectors().map(|v| (v, false))))
     }
 
     /// Adds a dot product. An earlier one into the same cell is never read and is removed.
-    fn sum(&mut self, dot: Dot<T>) {
+    fn sum(&mut self, dot: Dot) {
         self.dots.retain(|earlier| earlier.cell != dot.cell);
         self.dots.push(dot);
     }
 
     /// The dot products, equal ones once, and the instructions that copy their sums to the cells of the
     /// others; these come before [`Sweep::after`].
-    pub fn distinct_dots(&self) -> (Vec<Dot<T>>, Vec<Instr>) {
-        let (mut distinct, mut copies) = (Vec::<Dot<T>>::with_capacity(self.dots.len()), Vec::new());
+    pub fn distinct_dots(&self) -> (Vec<Dot>, Vec<Instr>) {
+        let (mut distinct, mut copies) = (Vec::<Dot>::with_capacity(self.dots.len()), Vec::new());
         for dot in &self.dots {
             match distinct.iter().find(|d| (d.a, d.b, d.factor) == (dot.a, dot.b, dot.factor)) {
                 Some(same) => copies.push(Instr::Unary { op: Unary::Copy, dst: dot.cell, a: same.cell }),
@@ -142,7 +145,7 @@ impl<T: Scalar> Sweep<T> {
     }
 
     /// Merges the next sweep into this one; the result must be the same: see [`Sweep::fuses_with`].
-    pub fn fuse(&mut self, next: Sweep<T>) {
+    pub fn fuse(&mut self, next: Sweep) {
         self.name = Cow::Owned([&*self.name, &*next.name].join("+"));
         self.n = self.n.max(next.n);
         if next.is_scalar() {
@@ -158,7 +161,7 @@ impl<T: Scalar> Sweep<T> {
 
     /// Whether `next` may run in this sweep: it needs nothing that is decided or summed at the end of this
     /// one, changes nothing that this one sums, and changes no cell that this one reads or sets at its end.
-    pub fn fuses_with(&self, next: &Sweep<T>) -> bool {
+    pub fn fuses_with(&self, next: &Sweep) -> bool {
         let guarded = |s: &Self| s.before.iter().any(|i| matches!(i, Instr::OnlyIf { .. }));
         if guarded(self) || guarded(next) {
             return false;
@@ -166,7 +169,7 @@ impl<T: Scalar> Sweep<T> {
         if next.is_scalar() {
             return true; // evaluated after everything here, as it would be on its own
         }
-        let summed = |v: Vector<T>| self.dots.iter().any(|d| d.vectors().any(|w| w == v));
+        let summed = |v: Vector| self.dots.iter().any(|d| d.vectors().any(|w| w == v));
         let decided = |c: u32| {
             self.dots.iter().any(|d| d.cell == c) || self.after.iter().any(|i| i.writes() == Some(c))
         };
@@ -191,8 +194,8 @@ impl<T: Scalar> Sweep<T> {
 }
 
 /// Provides cells for constants and intermediate values, and indices of reasons, to lowering.
-pub(crate) trait Cells<T> {
-    fn constant(&mut self, value: T) -> u32;
+pub(crate) trait Cells {
+    fn constant(&mut self, value: Number) -> u32;
     fn temporary(&mut self) -> u32;
     fn reason(&mut self, reason: Reason) -> u32;
 }
@@ -207,12 +210,17 @@ enum Phase {
 }
 
 /// Lowers a pass, or reports the rule that it breaks.
-pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Result<Sweep<T>> {
-    let mut sweep = Sweep::nothing(pass.name);
-    sweep.cells.reserve(2 * pass.statements.len());
+pub(crate) fn lower(
+    name: &'static str,
+    kind: NumberType,
+    statements: &[Statement],
+    cells: &mut dyn Cells,
+) -> Result<Sweep> {
+    let mut sweep = Sweep::nothing(name, kind);
+    sweep.cells.reserve(2 * statements.len());
     let mut phase = Phase::Before;
-    let fail = |message: String| Error::Pass { pass: pass.name.into(), message };
-    for statement in &pass.statements {
+    let fail = |message: String| Error::Pass { pass: name.into(), message };
+    for statement in statements {
         let next = match statement {
             Statement::Set(..) => Phase::Update,
             Statement::Dot(..) => Phase::Dot,
@@ -239,7 +247,7 @@ pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Resu
                 let (factor, b) = second_operand(b).map_err(fail)?;
                 sweep.sum(Dot { cell: cell.index, a: *a, b, factor });
             }
-            Statement::Eval(cell, formula) => evaluate(&formula.0, cell.index, cells, code),
+            Statement::Eval(cell, formula) => evaluate(formula, cell.index, cells, code),
             Statement::Add(a, b) if a.count != b.count => {
                 return Err(fail(format!("it adds {} cells to {}", b.count, a.count)));
             }
@@ -262,9 +270,9 @@ pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Resu
                 last: c.last.index,
                 shrink: c.shrink.index,
             }),
-            Statement::Rotate(r) => {
-                holds_column(&r.hessenberg, r.j).map_err(fail)?;
-                code.push(Instr::Rotate { at: hessenberg(&r.hessenberg), j: r.j as u32, rr: r.rr.index })
+            Statement::Rotate(h, j, rr) => {
+                holds_column(h, *j).map_err(fail)?;
+                code.push(Instr::Rotate { at: hessenberg(h), j: *j as u32, rr: rr.index })
             }
             Statement::BackSubstitute(h) => {
                 holds_problem(h).map_err(fail)?;
@@ -275,7 +283,7 @@ pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Resu
     let n = sweep.mentions().next().map(|(first, _)| first.len);
     if let Some(n) = n {
         for (v, _) in sweep.mentions() {
-            Error::check_length(format_args!("pass `{}`", pass.name), "a vector", n, v.len)?;
+            Error::check_length(format_args!("pass `{name}`"), "a vector", n, v.len)?;
         }
         sweep.n = n;
     }
@@ -283,12 +291,12 @@ pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Resu
 }
 
 /// The factor and the vector of the second operand of a dot product.
-fn second_operand<T: Scalar>(b: &Expr<T>) -> Result<(Option<Vector<T>>, Vector<T>), String> {
-    if let Expr::Vector(v) = b {
+fn second_operand(b: &Node) -> Result<(Option<Vector>, Vector), String> {
+    if let Node::Vector(v) = b {
         return Ok((None, *v));
     }
-    if let Expr::Mul(f, v) = b
-        && let (Expr::Vector(f), Expr::Vector(v)) = (&**f, &**v)
+    if let Node::Mul(f, v) = b
+        && let (Node::Vector(f), Node::Vector(v)) = (&**f, &**v)
     {
         return Ok((Some(*f), *v));
     }
@@ -296,7 +304,7 @@ fn second_operand<T: Scalar>(b: &Expr<T>) -> Result<(Option<Vector<T>>, Vector<T
 }
 
 /// Checks that a least-squares problem has the column that is rotated, and the cells it needs.
-fn holds_column<T>(h: &crate::Hessenberg<T>, column: usize) -> Result<(), String> {
+fn holds_column(h: &crate::Hessenberg, column: usize) -> Result<(), String> {
     if column >= h.m {
         return Err(format!("it rotates column {column} of a least-squares problem of {} columns", h.m));
     }
@@ -304,7 +312,7 @@ fn holds_column<T>(h: &crate::Hessenberg<T>, column: usize) -> Result<(), String
 }
 
 /// Checks that the cells of a least-squares problem have the right sizes.
-fn holds_problem<T>(h: &crate::Hessenberg<T>) -> Result<(), String> {
+fn holds_problem(h: &crate::Hessenberg) -> Result<(), String> {
     let m = h.m;
     let runs = [
         ("h", h.h, m.saturating_mul(m.saturating_add(1))),
@@ -322,46 +330,46 @@ fn holds_problem<T>(h: &crate::Hessenberg<T>) -> Result<(), String> {
 }
 
 /// Adds the cells that a statement uses.
-fn name_cells<T: Scalar>(statement: &Statement<T>, cells: &mut Vec<Cell<T>>) {
+fn name_cells(statement: &Statement, cells: &mut Vec<Cell>) {
     match statement {
         Statement::Set(_, expr) => name_cells_of(expr, cells),
         Statement::Dot(cell, ..) | Statement::Count(cell) => cells.push(*cell),
         Statement::Eval(cell, formula) => {
             cells.push(*cell);
-            name_cells_of(&formula.0, cells);
+            name_cells_of(formula, cells);
         }
         Statement::Add(a, b) => cells.extend(a.ends().chain(b.ends())),
         Statement::StopIf(test, _) | Statement::LeaveIf(test) => cells.extend(test.cells()),
         Statement::Leave => {}
         Statement::Confirm(c) => cells.extend([c.rr, c.target, c.last, c.shrink]),
-        Statement::Rotate(r) => {
-            cells.push(r.rr);
-            name_cells_of_problem(&r.hessenberg, cells);
+        Statement::Rotate(h, _, rr) => {
+            cells.push(*rr);
+            name_cells_of_problem(h, cells);
         }
         Statement::BackSubstitute(h) => name_cells_of_problem(h, cells),
     }
 }
 
 /// Adds the first and the last cell of each run: all cells of a run are released together.
-fn name_cells_of_problem<T>(h: &crate::Hessenberg<T>, cells: &mut Vec<Cell<T>>) {
+fn name_cells_of_problem(h: &crate::Hessenberg, cells: &mut Vec<Cell>) {
     cells.reserve(9);
     cells.push(h.used);
     cells.extend([h.h, h.rotations, h.g, h.y].into_iter().flat_map(crate::Cells::ends));
 }
 
-fn name_cells_of<T>(expr: &Expr<T>, cells: &mut Vec<Cell<T>>) {
+fn name_cells_of(expr: &Node, cells: &mut Vec<Cell>) {
     match expr {
-        Expr::Cell(cell) => cells.push(*cell),
-        Expr::Value(_) | Expr::Vector(_) => {}
-        Expr::Neg(a) | Expr::Conj(a) | Expr::Sqrt(a) => name_cells_of(a, cells),
-        Expr::Max(a, b) | Expr::Add(a, b) | Expr::Sub(a, b) | Expr::Mul(a, b) | Expr::Div(a, b) => {
+        Node::Cell(cell) => cells.push(*cell),
+        Node::Value(_) | Node::Vector(_) => {}
+        Node::Neg(a) | Node::Conj(a) | Node::Sqrt(a) => name_cells_of(a, cells),
+        Node::Max(a, b) | Node::Add(a, b) | Node::Sub(a, b) | Node::Mul(a, b) | Node::Div(a, b) => {
             name_cells_of(a, cells);
             name_cells_of(b, cells);
         }
     }
 }
 
-fn hessenberg<T>(h: &crate::Hessenberg<T>) -> HessenbergCells {
+fn hessenberg(h: &crate::Hessenberg) -> HessenbergCells {
     HessenbergCells {
         m: h.m as u32,
         h: h.h.first,
@@ -373,12 +381,12 @@ fn hessenberg<T>(h: &crate::Hessenberg<T>) -> HessenbergCells {
 }
 
 /// The instruction that skips an operation unless a test holds.
-pub(crate) fn only_if<T>(test: Test<T>) -> Instr {
+pub(crate) fn only_if(test: Test) -> Instr {
     let (test, a, b) = compare(test);
     Instr::OnlyIf { test, a, b }
 }
 
-fn compare<T>(test: Test<T>) -> (Compare, u32, u32) {
+fn compare(test: Test) -> (Compare, u32, u32) {
     match test {
         Test::LessEqual(a, b) => (Compare::LessEqual, a.index, b.index),
         Test::Greater(a, b) => (Compare::Greater, a.index, b.index),

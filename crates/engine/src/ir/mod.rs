@@ -6,5 +6,6 @@ pub(crate) mod operands;
 pub(crate) mod operation;
 pub(crate) mod program;
 pub(crate) mod recorder;
+pub(crate) mod recording;
 pub(crate) mod steps;
 pub(crate) mod triangle;

@@ -1,6 +1,6 @@
 //! What an operation reads and writes: the single basis for checks, byte counts, barriers and release.
 use crate::ir::operation::{Kind, Op};
-use crate::{Basis, Cells, Matrix, Scalar, Vector};
+use crate::{Basis, Cells, Matrix, Vector};
 
 /// How an operation uses an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,23 +30,23 @@ impl Access {
 
 /// An operand of an operation, other than those of its sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operand<T> {
+pub enum Operand {
     /// A matrix; read only.
-    Matrix(Matrix<T>),
+    Matrix(Matrix),
     /// A vector.
-    Vector(Vector<T>, Access),
+    Vector(Vector, Access),
     /// The columns of a basis that are in use.
-    Basis(Basis<T>, Access),
+    Basis(Basis, Access),
     /// A run of cells.
-    Cells(Cells<T>, Access),
+    Cells(Cells, Access),
 }
 
-impl<T: Scalar> Kind<T> {
+impl Kind {
     /// The operands other than those of the sweep.
-    pub fn operands(&self) -> impl Iterator<Item = Operand<T>> + use<T> {
+    pub fn operands(&self) -> impl Iterator<Item = Operand> + use<> {
         use Access::{Change, Fill, Gather, Read, Write};
         use Operand::{Basis as B, Cells as C, Matrix as M, Vector as V};
-        let used = |v: &Basis<T>, h: &Cells<T>| Basis { columns: h.count as usize, ..*v };
+        let used = |v: &Basis, h: &Cells| Basis { columns: h.count as usize, ..*v };
         let operands = match self {
             Kind::Sweep => [None; 3],
             Kind::Spmv { a, x, y } => [Some(M(*a)), Some(V(*x, Gather)), Some(V(*y, Write))],
@@ -70,7 +70,7 @@ impl<T: Scalar> Kind<T> {
     }
 
     /// The vector that the operation computes; its sweep need not load it.
-    pub(crate) fn result(&self) -> Option<Vector<T>> {
+    pub(crate) fn result(&self) -> Option<Vector> {
         self.operands().find_map(|operand| match operand {
             Operand::Vector(v, access) if access.writes() => Some(v),
             _ => None,
@@ -94,10 +94,10 @@ impl<T: Scalar> Kind<T> {
     }
 }
 
-impl<T: Scalar> Op<T> {
+impl Op {
     /// Every vector that the operation or its sweep uses; for a basis, the first and the last column in use,
     /// because all columns are released together.
-    pub fn vectors(&self) -> impl Iterator<Item = Vector<T>> {
+    pub fn vectors(&self) -> impl Iterator<Item = Vector> {
         let of_kind = self.kind.operands().flat_map(|operand| {
             let (one, ends) = match operand {
                 Operand::Vector(v, _) => (Some(v), None),
@@ -109,7 +109,7 @@ impl<T: Scalar> Op<T> {
         of_kind.chain(self.sweep.mentions().map(|(v, _)| v))
     }
     /// Every cell that the operation or its sweep uses; for a run, the first and the last.
-    pub fn cells(&self) -> impl Iterator<Item = crate::Cell<T>> {
+    pub fn cells(&self) -> impl Iterator<Item = crate::Cell> {
         let of_kind = self.kind.operands().filter_map(|operand| match operand {
             Operand::Cells(cells, _) => Some(cells.ends()),
             _ => None,
@@ -117,7 +117,7 @@ impl<T: Scalar> Op<T> {
         of_kind.flatten().chain(self.sweep.cells.iter().copied())
     }
     /// The matrix that the operation multiplies by.
-    pub fn matrix(&self) -> Option<Matrix<T>> {
+    pub fn matrix(&self) -> Option<Matrix> {
         self.kind.operands().find_map(|operand| match operand {
             Operand::Matrix(a) => Some(a),
             _ => None,

@@ -2,83 +2,83 @@
 use crate::expr::cells::Instr;
 use crate::ir::lower::Sweep;
 use crate::ir::operands::{Access, Operand};
-use crate::{Basis, Cells, Error, HostFunction, Matrix, Result, Scalar, Vector};
+use crate::{Basis, Cells, Error, HostFunction, Matrix, Result, Vector};
 
 /// The operation before the sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind<T> {
+pub enum Kind {
     /// Nothing: `multi_axpy_dot`.
     Sweep,
     /// `y ← A x`, with the sweep applied to the rows just computed: `spmv_dot`.
     Spmv {
         /// The matrix.
-        a: Matrix<T>,
+        a: Matrix,
         /// As long as the matrix has columns; the sweep must not write it.
-        x: Vector<T>,
+        x: Vector,
         /// As long as the matrix has rows.
-        y: Vector<T>,
+        y: Vector,
     },
     /// `Y ← A X`, bitwise equal to one [`Kind::Spmv`] per column, with the matrix read once for several
     /// columns. It has no sweep of its own.
     Spmm {
         /// The matrix.
-        a: Matrix<T>,
+        a: Matrix,
         /// Columns as long as the matrix has columns.
-        x: Basis<T>,
+        x: Basis,
         /// The same number of columns, as long as the matrix has rows; none is a column of `x`.
-        y: Basis<T>,
+        y: Basis,
     },
     /// `h ← Vᴴ w` over the first `h.count` columns, all in one sweep over memory. It has no sweep of its own.
     BasisDot {
         /// The columns.
-        v: Basis<T>,
+        v: Basis,
         /// The vector.
-        w: Vector<T>,
+        w: Vector,
         /// One cell for each column used.
-        h: Cells<T>,
+        h: Cells,
     },
     /// `w ← w ∓ V h` over the first `h.count` columns in order, by `fma(∓h[j], v[j], w)`; a column whose
     /// coefficient is 0 is not read. The sweep is applied to the rows just computed.
     BasisAxpy {
         /// The columns.
-        v: Basis<T>,
+        v: Basis,
         /// One cell for each column used.
-        h: Cells<T>,
+        h: Cells,
         /// The vector.
-        w: Vector<T>,
+        w: Vector,
         /// Add instead of subtract.
         add: bool,
     },
     /// `x ← A⁻¹ b` with a triangular matrix, see [`Triangle`](crate::Triangle). It has no sweep of its own.
     TriSolve {
         /// The matrix, in a format that has a [`Format::triangle`](crate::Format::triangle).
-        a: Matrix<T>,
+        a: Matrix,
         /// The right-hand side.
-        b: Vector<T>,
+        b: Vector,
         /// The solution; a different vector.
-        x: Vector<T>,
+        x: Vector,
     },
     /// `y ← f(x)` by a function on the host. It has no sweep of its own.
     Host {
         /// The function.
-        f: HostFunction<T>,
+        f: HostFunction,
         /// Its argument.
-        x: Vector<T>,
+        x: Vector,
         /// Its result; a different vector.
-        y: Vector<T>,
+        y: Vector,
     },
 }
 
 /// One operation of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Op<T> {
+pub struct Op {
     /// The operation itself.
-    pub kind: Kind<T>,
+    pub kind: Kind,
     /// The pass fused with it.
-    pub sweep: Sweep<T>,
+    pub sweep: Sweep,
 }
 
-impl<T: Scalar> Op<T> {
+impl Op {
     /// Number of elements it processes.
     pub fn n(&self) -> usize {
         match self.kind {
@@ -102,10 +102,11 @@ impl<T: Scalar> Op<T> {
     }
 
     /// A product of several columns as one product per column; the last one has the sweep.
-    pub(crate) fn columns(&self) -> Vec<Op<T>> {
+    pub(crate) fn columns(&self) -> Vec<Op> {
         let Kind::Spmm { a, x, y } = self.kind else { return vec![self.clone()] };
         let before = self.sweep.before.iter().filter(|i| matches!(i, Instr::OnlyIf { .. })).copied();
-        let bare = Sweep { before: before.collect(), name: self.sweep.name.clone(), ..Sweep::nothing("") };
+        let bare =
+            Sweep { before: before.collect(), name: self.sweep.name.clone(), ..Sweep::nothing("", a.kind) };
         let mut ops: Vec<_> = (0..x.columns)
             .map(|j| Op {
                 kind: Kind::Spmv { a, x: x.column(j), y: y.column(j) },
@@ -145,7 +146,7 @@ impl<T: Scalar> Op<T> {
             };
         }
         let fresh = self.kind.result();
-        let moved = |(v, read, write): (Vector<T>, bool, bool)| {
+        let moved = |(v, read, write): (Vector, bool, bool)| {
             let read = read && Some(v) != fresh && Some(v) != at_hand;
             let write = write && Some(v) != fresh;
             (read as usize + write as usize) * v.bytes()
@@ -153,11 +154,23 @@ impl<T: Scalar> Op<T> {
         bytes + self.sweep.vectors().into_iter().map(moved).sum::<usize>()
     }
 
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Fails unless lengths and number types fit, and no operand is changed while others still need it.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Pass`].
+    pub fn check(&self) -> Result<()> {
         let name = &self.sweep.name;
         let fail = |message: &str| Err(Error::Pass { pass: name.to_string(), message: message.into() });
-        if self.sweep.n != self.n() && !self.sweep.is_scalar() {
-            Error::check_length(format_args!("pass `{name}`"), "its vectors", self.n(), self.sweep.n)?;
+        let kind = self.sweep.kind;
+        let kinds = self.vectors().map(|v| v.kind).chain(self.cells().map(|cell| cell.kind));
+        if let Some(other) = kinds.chain(self.matrix().map(|a| a.kind)).find(|other| *other != kind) {
+            return fail(&format!("it is over {} and uses a handle of {}", kind.name(), other.name()));
+        }
+        if !self.sweep.is_scalar() {
+            let lengths = [self.sweep.n].into_iter().chain(self.sweep.mentions().map(|(v, _)| v.len));
+            for length in lengths {
+                Error::check_length(format_args!("pass `{name}`"), "its vectors", self.n(), length)?;
+            }
         }
         match &self.kind {
             Kind::Sweep => {}
@@ -173,6 +186,9 @@ impl<T: Scalar> Op<T> {
                 Error::check_length("spmm", "a column of X", a.cols, x.len)?;
                 Error::check_length("spmm", "a column of Y", a.rows, y.len)?;
                 Error::check_length("spmm", "the columns of Y", x.columns, y.columns)?;
+                if u32::try_from(x.columns).is_err() {
+                    return fail("Y ← A X with more columns than a basis can have");
+                }
                 if x.overlaps(*y) {
                     return fail("Y ← A X with a column of Y that is one of X");
                 }
@@ -193,7 +209,14 @@ impl<T: Scalar> Op<T> {
                 }
             }
             Kind::TriSolve { a, b, x } => crate::ir::triangle::check_solve(name, *a, *b, *x)?,
-            Kind::Host { x, y, .. } => {
+            Kind::Host { f, x, y } => {
+                if f.kind() != kind {
+                    return fail(&format!(
+                        "it is over {} and calls a function on {}",
+                        kind.name(),
+                        f.kind().name()
+                    ));
+                }
                 if x == y {
                     return fail("y ← f(x) with y the same vector as x");
                 }
@@ -212,7 +235,7 @@ impl<T: Scalar> Op<T> {
     }
 
     /// The reason why a pass fused with the operation must not write a vector.
-    pub(crate) fn spoils(&self, dst: Vector<T>) -> Option<&'static str> {
+    pub(crate) fn spoils(&self, dst: Vector) -> Option<&'static str> {
         self.kind.operands().find_map(|operand| match operand {
             Operand::Vector(x, Access::Gather) if x == dst => {
                 Some("it writes the operand of the product it rides on, which other rows still need")

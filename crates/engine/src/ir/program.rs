@@ -2,38 +2,58 @@
 use crate::expr::cells::Instr;
 use crate::ir::control::COMMON_REASONS;
 use crate::ir::operation::{Kind, Op};
-use crate::{Error, Matrix, Reason, Result, Scalar, Section, Steps};
+use crate::{Error, Matrix, NumberType, Reason, Result, Section, Steps, next_serial};
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// Something that is kept alive.
+pub(crate) type Kept = Arc<dyn Send + Sync>;
 
 /// A method as data. `setup` runs once, then `restart`, then `each` repeatedly until a test leaves it; then
 /// `restart` again, until a test stops the program. Without a restart section, leaving the iteration stops
 /// the program.
-#[derive(Clone, Debug)]
-pub struct Program<T> {
-    /// The method's name.
-    pub name: &'static str,
+///
+/// Only a [`Recorder`](crate::Recorder) makes one, and it checks what it made: a program that exists keeps the rules of
+/// passes and operations.
+#[derive(Clone)]
+pub struct Program {
+    pub(crate) name: &'static str,
+    pub(crate) kind: NumberType,
     /// Runs once.
-    pub setup: Vec<Op<T>>,
+    pub(crate) setup: Vec<Op>,
     /// Runs at the start and whenever `each` was left.
-    pub restart: Vec<Op<T>>,
+    pub(crate) restart: Vec<Op>,
     /// Runs repeatedly: the part of the iteration after the steps.
-    pub(crate) each: Vec<Op<T>>,
+    pub(crate) each: Vec<Op>,
     /// The rolled steps at the start of the iteration.
-    pub(crate) steps: Option<Steps<T>>,
+    pub(crate) steps: Option<Steps>,
     /// The whole iteration, unrolled on demand.
-    unrolled: OnceLock<Vec<Op<T>>>,
+    unrolled: OnceLock<Vec<Op>>,
     /// Whether passes share sweeps.
     pub(crate) fusion: bool,
     /// The meaning of the reason indices of stop instructions.
-    pub reasons: Vec<Reason>,
+    pub(crate) reasons: Vec<Reason>,
+    /// What its handles refer to: lives as long as the program or its plan.
+    _memory: Arc<Vec<Kept>>,
+    /// Distinguishes it from every other program.
+    pub(crate) serial: u32,
 }
 
-impl<T: Scalar> Program<T> {
-    /// An empty program.
-    pub fn new(name: &'static str) -> Self {
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Program { name, setup, restart, each, steps, .. } = self;
+        let mut program = f.debug_struct("Program");
+        program.field("name", name).field("setup", setup).field("restart", restart);
+        program.field("steps", steps).field("each", each).finish_non_exhaustive()
+    }
+}
+
+impl Program {
+    pub(crate) fn new(name: &'static str, kind: NumberType) -> Self {
         Program {
             name,
+            kind,
             setup: Vec::new(),
             restart: Vec::new(),
             each: Vec::new(),
@@ -41,10 +61,49 @@ impl<T: Scalar> Program<T> {
             unrolled: OnceLock::new(),
             fusion: true,
             reasons: COMMON_REASONS.to_vec(),
+            _memory: Arc::default(),
+            serial: 0,
         }
     }
+    /// The finished program, if it keeps the rules. `memory` is what its handles refer to.
+    pub(crate) fn finish(self, memory: Vec<Kept>) -> Result<Self> {
+        self.check()?;
+        Ok(Program { _memory: Arc::new(memory), serial: next_serial(), ..self })
+    }
+    /// A program that runs one operation once: for backends whose primitives run like programs.
+    ///
+    /// # Errors
+    /// As [`Op::check`].
+    pub fn once(op: Op) -> Result<Self> {
+        let program = Program::new("once", op.sweep.kind);
+        Program { setup: vec![op], ..program }.finish(Vec::new())
+    }
+    /// The method's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+    /// A number that no other program has.
+    pub fn serial(&self) -> u32 {
+        self.serial
+    }
+    /// Fails unless a plan was made for the program with this serial.
+    ///
+    /// # Errors
+    /// [`Error::Stale`].
+    pub fn check_plan(&self, serial: u32) -> Result<()> {
+        let stale = || Error::Stale { operation: self.name.into(), what: "plan" };
+        if self.serial == serial { Ok(()) } else { Err(stale()) }
+    }
+    /// The number type of its vectors and cells.
+    pub fn kind(&self) -> NumberType {
+        self.kind
+    }
+    /// The reason with the index of a stop instruction.
+    pub fn reason(&self, index: u32) -> Reason {
+        self.reasons.get(index as usize).copied().unwrap_or(Reason::Limit)
+    }
     /// The operations of a section.
-    pub fn section(&self, section: Section) -> &[Op<T>] {
+    pub fn section(&self, section: Section) -> &[Op] {
         match section {
             Section::Setup => &self.setup,
             Section::Restart => &self.restart,
@@ -56,14 +115,14 @@ impl<T: Scalar> Program<T> {
         }
     }
     /// The steps at the start of the iteration, if it was recorded in steps.
-    pub fn steps(&self) -> Option<&Steps<T>> {
+    pub fn steps(&self) -> Option<&Steps> {
         self.steps.as_ref()
     }
     /// The operations of a section, without [`Program::steps`].
-    pub fn section_behind_steps(&self, section: Section) -> &[Op<T>] {
+    pub fn section_behind_steps(&self, section: Section) -> &[Op] {
         if section == Section::Each { &self.each } else { self.section(section) }
     }
-    fn unroll(&self, steps: &Steps<T>) -> Vec<Op<T>> {
+    fn unroll(&self, steps: &Steps) -> Vec<Op> {
         let mut ops = Vec::with_capacity(steps.count() * steps.first().len() + self.each.len());
         let all = (0..steps.count()).flat_map(|step| steps.at(step)).chain(self.each.iter().cloned());
         all.for_each(|op| op.follow(&mut ops, self.fusion));
@@ -71,12 +130,12 @@ impl<T: Scalar> Program<T> {
     }
     /// A subset of the operations: if their vectors, matrices and cells are live, those of the whole program
     /// are.
-    pub(crate) fn witnesses(&self) -> impl Iterator<Item = &Op<T>> {
+    pub fn witnesses(&self) -> impl Iterator<Item = &Op> {
         let steps = self.steps.iter().flat_map(|steps| [steps.first(), steps.last()]).flatten();
         self.setup.iter().chain(&self.restart).chain(steps).chain(&self.each)
     }
     /// The operations of all sections.
-    pub fn ops(&self) -> impl Iterator<Item = &Op<T>> {
+    pub fn ops(&self) -> impl Iterator<Item = &Op> {
         Section::RUNNING.into_iter().flat_map(|section| self.section(section))
     }
     /// Whether every run of the restart section confirms a residual. A program that stops then goes there first; otherwise it stops
@@ -93,7 +152,7 @@ impl<T: Scalar> Program<T> {
     }
     /// Number of iterations that one run through `each` counts.
     pub fn counts(&self) -> usize {
-        let counts = |ops: &[Op<T>]| ops.iter().map(Op::counts).sum::<usize>();
+        let counts = |ops: &[Op]| ops.iter().map(Op::counts).sum::<usize>();
         counts(&self.each) + self.steps.as_ref().map_or(0, |steps| steps.count() * counts(steps.first()))
     }
     /// The fewest bytes an iteration can move: see [`Program::bytes_of`].
@@ -121,7 +180,7 @@ impl<T: Scalar> Program<T> {
     /// The fewest bytes that a whole solve can move: setup, start, the given iterations and restarts, and the
     /// confirmation that ends it.
     pub fn bytes_of_solve(&self, iterations: u64, restarts: u64) -> u64 {
-        let sum = |ops: &[Op<T>]| ops.iter().map(Op::least_bytes).sum::<u64>();
+        let sum = |ops: &[Op]| ops.iter().map(Op::least_bytes).sum::<u64>();
         let confirmed = self.restart.iter().position(Op::confirms).map_or(0, |at| at + 1);
         let starts = (restarts + 1) * sum(&self.restart) + sum(&self.restart[..confirmed]);
         sum(&self.setup) + starts + self.bytes_of(iterations)
@@ -133,18 +192,19 @@ impl<T: Scalar> Program<T> {
 
     /// The program with each product of several columns replaced by one product per column if the backend has
     /// no kernel for several; unchanged if `together` holds for the matrices of all such products.
-    pub fn column_by_column(&self, together: impl Fn(Matrix<T>) -> bool) -> Cow<'_, Self> {
-        let stays = |op: &Op<T>| !matches!(op.kind, Kind::Spmm { a, .. } if !together(a));
+    pub fn column_by_column(&self, together: impl Fn(Matrix) -> bool) -> Cow<'_, Self> {
+        let stays = |op: &Op| !matches!(op.kind, Kind::Spmm { a, .. } if !together(a));
         if self.witnesses().all(stays) {
             return Cow::Borrowed(self);
         }
-        let apart = |ops: &[Op<T>]| -> Vec<Op<T>> {
-            let columns = |op: &Op<T>| if stays(op) { vec![op.clone()] } else { op.columns() };
+        let apart = |ops: &[Op]| -> Vec<Op> {
+            let columns = |op: &Op| if stays(op) { vec![op.clone()] } else { op.columns() };
             ops.iter().flat_map(columns).collect()
         };
         let [setup, restart, each] = Section::RUNNING.map(|section| apart(self.section(section)));
         let reasons = self.reasons.clone();
-        Cow::Owned(Program { setup, restart, each, reasons, fusion: self.fusion, ..Program::new(self.name) })
+        let fusion = self.fusion;
+        Cow::Owned(Program { setup, restart, each, reasons, fusion, ..Program::new(self.name, self.kind) })
     }
     /// Whether it calls functions of the host.
     pub fn calls_host(&self) -> bool {

@@ -1,9 +1,9 @@
 //! Operations that repeat on the next vectors of a basis and the next cells of a run, stored once.
+use crate::Vector;
 use crate::expr::cells::Instr;
 use crate::ir::lower::{Coefficient, Sweep};
 use crate::ir::operands::Operand;
 use crate::ir::operation::Op;
-use crate::{Scalar, Vector};
 
 /// Has operands: numbers that refer to vectors and cells.
 pub trait Operands {
@@ -40,6 +40,15 @@ impl Stride {
             *number = number.wrapping_add(stride.wrapping_mul(steps));
         });
     }
+    /// Whether no operand of `first` wraps around on its way to `later`, `steps` steps on: each of them then lies
+    /// between the two at every step.
+    fn is_straight<N: Operands + ?Sized>(&self, first: &mut N, steps: u32, later: &mut N) -> bool {
+        let (mut from, mut to) = (Vec::with_capacity(NUMBERS), Vec::with_capacity(NUMBERS));
+        first.numbers(&mut |number| from.push(i64::from(*number)));
+        later.numbers(&mut |number| to.push(i64::from(*number)));
+        let way = |stride: u32| i64::from(stride.cast_signed()).saturating_mul(i64::from(steps));
+        from.iter().zip(&to).zip(&self.0).all(|((from, to), stride)| to - from == way(*stride))
+    }
     /// Whether `later` equals `first` advanced by `steps` steps.
     pub fn leads<N: Operands + PartialEq + ?Sized>(&self, first: &N, steps: u32, later: &mut N) -> bool {
         self.add(later, steps.wrapping_neg());
@@ -51,21 +60,23 @@ impl Stride {
 
 /// The operations of one step, which run `count` times with operands that grow by a constant stride.
 #[derive(Clone, Debug)]
-pub struct Steps<T> {
+pub struct Steps {
     count: usize,
-    first: Vec<Op<T>>,
-    second: Vec<Op<T>>,
-    last: Vec<Op<T>>,
+    first: Vec<Op>,
+    second: Vec<Op>,
+    last: Vec<Op>,
     stride: Stride,
 }
 
-impl<T: Scalar> Steps<T> {
+impl Steps {
     /// From the operations of steps 0, 1 and `count − 1`; `None` if these do not determine the steps between.
-    pub(crate) fn new(count: usize, steps: [Vec<Op<T>>; 3]) -> Option<Self> {
+    pub(crate) fn new(count: usize, steps: [Vec<Op>; 3]) -> Option<Self> {
         let [mut first, mut second, mut last] = steps;
         let stride = Stride::between(&mut *first, &mut *second)?;
+        let behind = u32::try_from(count).ok()?.checked_sub(1)?;
         let even = stride.leads(&*first, 1, &mut *second)
-            && stride.leads(&*first, u32::try_from(count).ok()?.checked_sub(1)?, &mut *last)
+            && stride.leads(&*first, behind, &mut *last)
+            && stride.is_straight(&mut *first, behind, &mut *last)
             && in_like_order(&first, &last);
         even.then_some(Steps { count, first, second, last, stride })
     }
@@ -75,22 +86,22 @@ impl<T: Scalar> Steps<T> {
         self.count
     }
     /// The operations of a step.
-    pub fn at(&self, step: usize) -> Vec<Op<T>> {
+    pub fn at(&self, step: usize) -> Vec<Op> {
         let mut ops = self.first.clone();
         self.stride.add(&mut *ops, step as u32);
         ops
     }
     /// The operations of the first step.
-    pub fn first(&self) -> &[Op<T>] {
+    pub fn first(&self) -> &[Op] {
         &self.first
     }
     /// The operations of the second step.
-    pub fn second(&self) -> &[Op<T>] {
+    pub fn second(&self) -> &[Op] {
         &self.second
     }
     /// The operations of the last step. What is live at the first and the last step is live at all steps
     /// between.
-    pub fn last(&self) -> &[Op<T>] {
+    pub fn last(&self) -> &[Op] {
         &self.last
     }
 }
@@ -98,7 +109,7 @@ impl<T: Scalar> Steps<T> {
 /// Whether the vectors and cells within each operation of `first` have the same order relations (equal,
 /// before, after) as those of `last`. Operands grow by constant strides, so relations that hold at the first
 /// and the last step hold at every step between, and so does the validity of the operations.
-fn in_like_order<T: Scalar>(first: &[Op<T>], last: &[Op<T>]) -> bool {
+fn in_like_order(first: &[Op], last: &[Op]) -> bool {
     let (mut of_first, mut of_last) = (Names::default(), Names::default());
     first.iter().zip(last).all(|(first, last)| {
         of_first.list(first);
@@ -121,7 +132,7 @@ struct Names {
 }
 
 impl Names {
-    fn list<T: Scalar>(&mut self, op: &Op<T>) {
+    fn list(&mut self, op: &Op) {
         let Names { vectors, cells } = self;
         vectors.clear();
         cells.clear();
@@ -129,8 +140,8 @@ impl Names {
             match operand {
                 Operand::Matrix(_) => {}
                 Operand::Vector(v, _) => vectors.push(v.slot),
-                Operand::Basis(v, _) => vectors.extend([v.first, v.first + v.columns as u32]),
-                Operand::Cells(h, _) => cells.extend([h.first, h.first + h.count]),
+                Operand::Basis(v, _) => vectors.extend([v.first, v.first.wrapping_add(v.columns as u32)]),
+                Operand::Cells(h, _) => cells.extend([h.first, h.first.wrapping_add(h.count)]),
             }
         }
         let Sweep { before, updates, dots, after, .. } = &op.sweep;
@@ -142,7 +153,9 @@ impl Names {
         }));
         for instr in before.iter().chain(after) {
             match *instr {
-                Instr::AddCells { dst, a, count } => cells.extend([dst, dst + count, a, a + count]),
+                Instr::AddCells { dst, a, count } => {
+                    cells.extend([dst, dst.wrapping_add(count), a, a.wrapping_add(count)])
+                }
                 _ => cells.extend(instr.reads().chain(instr.writes())),
             }
         }
@@ -176,7 +189,7 @@ impl Operands for Instr {
     }
 }
 
-impl<T: Scalar> Operands for Op<T> {
+impl Operands for Op {
     fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
         self.kind.numbers(each);
         let Sweep { before, updates, dots, after, cells, .. } = &mut self.sweep;
@@ -186,7 +199,7 @@ impl<T: Scalar> Operands for Op<T> {
                 if let Coefficient::Cell(cell) = &mut term.coefficient {
                     each(cell);
                 }
-                let slots = |v: &mut Vector<T>| each(&mut v.slot);
+                let slots = |v: &mut Vector| each(&mut v.slot);
                 term.factor.iter_mut().chain([&mut term.vector]).for_each(slots);
             }
             each(&mut update.dst.slot);
@@ -203,17 +216,17 @@ impl<T: Scalar> Operands for Op<T> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Backend, Basis, Cells, Op, Pass, Program, Reason, Recorder, Reference, Section};
+    use crate::{Basis, Cells, Device, Op, Pass, Program, Reason, Recorder, Reference, Section};
 
     type Body = fn(&mut Recorder<'_, f64>, Basis<f64>, Cells<f64>, usize);
 
     /// A program of `count` steps, rolled and unrolled.
-    fn both(count: usize, body: Body) -> [Program<f64>; 2] {
-        let mut dev = Reference::new();
-        let v = Backend::basis::<f64>(&mut dev, 5, 9).unwrap();
-        let c = Backend::cells::<f64>(&mut dev, 100).unwrap();
+    fn both(count: usize, body: Body) -> [Program; 2] {
+        let dev = Device::new(Reference::new()).scope();
+        let v = dev.basis::<f64>(5, 9).unwrap();
+        let c = dev.run_of_cells::<f64>(100).unwrap();
         [true, false].map(|steps| {
-            let mut k = Recorder::new(&mut dev, "steps");
+            let mut k = Recorder::new(&dev, "steps");
             k.each(|k| {
                 match steps {
                     true => k.steps(count, |k, j| body(k, v, c, j)),
@@ -227,7 +240,7 @@ mod tests {
         })
     }
 
-    fn ops(program: &Program<f64>) -> &[Op<f64>] {
+    fn ops(program: &Program) -> &[Op] {
         program.section(Section::Each)
     }
 
@@ -291,10 +304,10 @@ mod tests {
 
     #[test]
     fn steps_elsewhere_than_at_the_beginning_are_kept_one_by_one() {
-        let mut dev = Reference::new();
-        let v = Backend::basis::<f64>(&mut dev, 5, 9).unwrap();
-        let c = Backend::cells::<f64>(&mut dev, 100).unwrap();
-        let mut k = Recorder::new(&mut dev, "late");
+        let dev = Device::new(Reference::new()).scope();
+        let v = dev.basis::<f64>(5, 9).unwrap();
+        let c = dev.run_of_cells::<f64>(100).unwrap();
+        let mut k = Recorder::new(&dev, "late");
         k.restart(|k| k.steps(8, |k, j| even(k, v, c, j)));
         k.each(|k| {
             k.multi_axpy_dot(Pass::new("begin").count(c.at(0)));

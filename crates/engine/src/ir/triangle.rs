@@ -72,7 +72,7 @@ pub fn not_triangular(operation: &str, kernel: &str) -> Error {
 }
 
 /// Fails unless the shapes of `x ← A⁻¹ b` match.
-pub(crate) fn check_solve<T: Scalar>(pass: &str, a: Matrix<T>, b: Vector<T>, x: Vector<T>) -> Result<()> {
+pub(crate) fn check_solve(pass: &str, a: Matrix, b: Vector, x: Vector) -> Result<()> {
     let operation = format!("triangular solve `{pass}`");
     if a.rows != a.cols {
         return Err(Error::Shape { operation, expected: "a square matrix".into(), got: (a.rows, a.cols) });

@@ -1,43 +1,94 @@
 //! Operators given by functions of the host program.
-use crate::{Backend, Error, LinOp, Pass, Recorder, Result, Scalar, Vector};
+use crate::{Error, LinOp, NumberType, Pass, Recorder, Result, Run, Scalar, Vector};
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-/// `y ← f(x)`
-type Function<T> = dyn Fn(&[T], &mut [T]) + Send + Sync;
+/// `y ← f(x)`, on the bytes of numbers
+type Function = dyn Fn(&[u8], &mut [u8]) + Send + Sync;
 
 /// A function `y ← f(x)` on slices of host memory, shared by the programs that call it.
 #[derive(Clone)]
-pub struct HostFunction<T>(Arc<Function<T>>);
+pub struct HostFunction {
+    kind: NumberType,
+    function: Arc<Function>,
+}
 
-impl<T> HostFunction<T> {
+impl HostFunction {
+    /// A function on numbers of one type.
+    pub fn new<T: Scalar>(function: impl Fn(&[T], &mut [T]) + Send + Sync + 'static) -> Self {
+        let on_bytes =
+            move |x: &[u8], y: &mut [u8]| function(bytemuck::cast_slice(x), bytemuck::cast_slice_mut(y));
+        HostFunction { kind: T::KIND, function: Arc::new(on_bytes) }
+    }
+    /// The type of the numbers.
+    pub fn kind(&self) -> NumberType {
+        self.kind
+    }
     /// Calls it. A panic of the function is returned as an error.
     ///
     /// # Errors
     /// [`Error::Function`].
-    pub fn call(&self, x: &[T], y: &mut [T]) -> Result<()> {
-        catch_unwind(AssertUnwindSafe(|| (self.0)(x, y))).map_err(|panic| {
-            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-            Error::Function { message: text.unwrap_or_else(|| "it panicked".into()) }
+    pub fn call<T: Scalar>(&self, x: &[T], y: &mut [T]) -> Result<()> {
+        if self.kind != T::KIND {
+            let message = format!("it is a function on {}, called with {}", self.kind.name(), T::KIND.name());
+            return Err(Error::Function { message });
+        }
+        let (x, y) = (bytemuck::cast_slice(x), bytemuck::cast_slice_mut(y));
+        catching(|| {
+            (self.function)(x, y);
+            Ok(())
         })
     }
 }
 
-impl<T> fmt::Debug for HostFunction<T> {
+/// Runs code of the caller's. A panic is returned as an error.
+///
+/// # Errors
+/// Those of the code; [`Error::Function`].
+pub fn catching<R>(code: impl FnOnce() -> Result<R>) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(code)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        std::mem::forget(panic); // its destructor may panic
+        Err(Error::Function { message: text.unwrap_or_else(|| "it says nothing".into()) })
+    })
+}
+
+/// Calls `execute` with a run whose `watch` cannot panic: a panic of the caller's cancels the run, and continues
+/// when that has ended.
+pub(crate) fn watched<R>(run: Run<'_>, execute: impl FnOnce(Run<'_>) -> R) -> R {
+    let Run { limit, history, watch } = run;
+    let Some(watch) = watch else { return execute(Run { limit, history, watch: None }) };
+    let mut panic = None;
+    let mut guarded = |progress| {
+        catch_unwind(AssertUnwindSafe(|| watch(progress))).unwrap_or_else(|payload| {
+            panic = Some(payload);
+            ControlFlow::Break(())
+        })
+    };
+    let done = execute(Run { limit, history, watch: Some(&mut guarded) });
+    match panic {
+        Some(payload) => resume_unwind(payload),
+        None => done,
+    }
+}
+
+impl fmt::Debug for HostFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HostFunction")
     }
 }
 
-impl<T> PartialEq for HostFunction<T> {
+impl PartialEq for HostFunction {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.function, &other.function)
     }
 }
 
-impl<T> Eq for HostFunction<T> {}
+impl Eq for HostFunction {}
 
 /// `y ← f(x)`: an operator given by a function, used as a matrix or as a preconditioner.
 ///
@@ -60,8 +111,9 @@ impl<T> Eq for HostFunction<T> {}
 pub struct HostOperator<T> {
     rows: usize,
     cols: usize,
-    function: HostFunction<T>,
-    adjoint: Option<HostFunction<T>>,
+    function: HostFunction,
+    adjoint: Option<HostFunction>,
+    marker: PhantomData<fn() -> T>,
 }
 
 impl<T: Scalar> HostOperator<T> {
@@ -75,11 +127,11 @@ impl<T: Scalar> HostOperator<T> {
         cols: usize,
         function: impl Fn(&[T], &mut [T]) + Send + Sync + 'static,
     ) -> Self {
-        HostOperator { rows, cols, function: HostFunction(Arc::new(function)), adjoint: None }
+        HostOperator { rows, cols, function: HostFunction::new(function), adjoint: None, marker: PhantomData }
     }
     /// The same operator with `y ← Aᴴ x` as a second function, for methods that need it.
     pub fn with_adjoint(mut self, function: impl Fn(&[T], &mut [T]) + Send + Sync + 'static) -> Self {
-        self.adjoint = Some(HostFunction(Arc::new(function)));
+        self.adjoint = Some(HostFunction::new(function));
         self
     }
 }
@@ -103,29 +155,6 @@ impl<T: Scalar> LinOp<T> for HostOperator<T> {
             None => k.fail(unknown("adjoint")),
         }
     }
-}
-
-/// [`crate::Plan::prepared`] of a program with operations that the device has no kernels for: it runs
-/// operation by operation (see [`crate::step_by_step`]), and the host executes those operations, with their
-/// vectors copied there and back.
-#[derive(Clone, Copy, Debug)]
-pub struct StepByStep;
-
-/// Calls a host function on two vectors of a device: the implementation of [`Backend::step`] for
-/// [`crate::OpKind::Host`] on a device whose memory is not host memory.
-///
-/// # Errors
-/// As the transfers, and [`Error::Function`].
-pub fn host_call<T: Scalar, B: Backend>(
-    dev: &mut B,
-    f: &HostFunction<T>,
-    x: Vector<T>,
-    y: Vector<T>,
-) -> Result<()> {
-    let (mut from, mut to) = (vec![T::zero(); x.len], vec![T::zero(); y.len]);
-    dev.download(x, &mut from)?;
-    f.call(&from, &mut to)?;
-    dev.upload(&to, y)
 }
 
 fn unknown(what: &str) -> Error {

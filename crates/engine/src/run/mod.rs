@@ -1,9 +1,11 @@
 //! Running a program on the host: the reference backend, the memory of host backends, the canonical sum.
 pub(crate) mod aligned;
+pub mod arena;
+pub(crate) mod cache;
 pub(crate) mod fork;
 pub(crate) mod host;
 pub mod memory;
 pub mod pages;
-pub(crate) mod reference;
+pub mod reference;
 pub(crate) mod store;
 pub mod sum;

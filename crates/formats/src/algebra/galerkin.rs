@@ -315,7 +315,7 @@ fn planned<T: Scalar, const F: usize, const C: usize>(
             }
         };
         let now = runs[now].iter().map(|run| run.start * C..run.end * C).collect();
-        written_rows.extend(written(OPERATION, p_cols, now, || accumulators_of_rows.take(), fill)?);
+        written_rows.extend(written(OPERATION, p_cols, now, None, || accumulators_of_rows.take(), fill)?);
         let mut own = own.into_inner().unwrap_or_default();
         own.sort_by_key(|(run, _): &(Range<usize>, Slots)| run.start);
         kept.extend(own);

@@ -1,7 +1,7 @@
 //! A matrix written row by row, several runs of rows concurrently.
 use super::cells::Cell;
 use crate::Csr;
-use crate::parallel::{self, map_with};
+use crate::parallel::{self, Check, map_checked};
 use crate::storage::checks::{check_sizes, not_finite};
 use lacuna_engine::{Error, Result, Scalar, pages};
 use std::ops::Range;
@@ -132,15 +132,19 @@ pub fn build_rows<T: Scalar>(
     runs: Vec<Range<usize>>,
     fill: impl Fn(Range<usize>, &mut RowWriter<T>) + Sync,
 ) -> Result<Csr<T>> {
-    build_rows_with(operation, rows, cols, runs, || (), |(), run, out| fill(run, out))
+    build_rows_with(operation, rows, cols, runs, None, || (), |(), run, out| fill(run, out))
 }
 
-/// [`build_rows`] with working memory for each thread, created by `init`.
-pub fn build_rows_with<T: Scalar, M>(
+/// [`build_rows`] with working memory for each thread, created by `init`, and with checks whether to go on.
+///
+/// # Errors
+/// As [`build_rows`]; those of the check.
+pub fn build_rows_with<T: Scalar, M: Send>(
     operation: &'static str,
     rows: usize,
     cols: usize,
     runs: Vec<Range<usize>>,
+    check: Check<'_>,
     init: impl Fn() -> M + Sync,
     fill: impl Fn(&mut M, Range<usize>, &mut RowWriter<T>) + Sync,
 ) -> Result<Csr<T>> {
@@ -150,14 +154,15 @@ pub fn build_rows_with<T: Scalar, M>(
     if !follow || runs.iter().any(|run| run.start > run.end) {
         return Err(structure(format!("expected runs that cover {rows} rows, got {runs:?}")));
     }
-    joined(operation, rows, cols, written(operation, cols, runs, init, fill)?)
+    joined(operation, rows, cols, written(operation, cols, runs, check, init, fill)?)
 }
 
 /// The rows of some runs, each written by `fill` on some thread.
-pub(super) fn written<T: Scalar, M>(
+pub(super) fn written<T: Scalar, M: Send>(
     operation: &'static str,
     cols: usize,
     runs: Vec<Range<usize>>,
+    check: Check<'_>,
     init: impl Fn() -> M + Sync,
     fill: impl Fn(&mut M, Range<usize>, &mut RowWriter<T>) + Sync,
 ) -> Result<Vec<RowWriter<T>>> {
@@ -174,7 +179,7 @@ pub(super) fn written<T: Scalar, M>(
             None => Ok(out),
         }
     };
-    map_with(runs, init, write).into_iter().collect()
+    map_checked(runs, check, init, write)?.into_iter().collect()
 }
 
 /// Joins consecutive runs of rows into a matrix.

@@ -6,9 +6,13 @@ use super::ilu0;
 use super::pivots::Stopped;
 use crate::Csr;
 use crate::algebra::build_rows;
+use crate::parallel::Check;
 use lacuna_engine::{Error, Result, Scalar, compiled_here};
 
 pub(super) const OPERATION: &str = "ilut";
+
+/// Columns between two checks whether to go on.
+const CHECKED: usize = 512;
 
 /// Options of a factorisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,11 +60,12 @@ pub struct Ilut<T> {
 ///
 /// # Errors
 /// [`Error::Shape`] unless square; [`Error::OutOfMemory`], and [`Error::Structure`] for too many entries for
-/// 32-bit indices.
+/// 32-bit indices; those of the check, which is called every few hundred columns.
 ///
 /// Reference: Saad 1994, doi:10.1002/nla.1680010405; Li and Shao 2011, doi:10.1145/1916461.1916467.
-pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Ilut<T>> {
-    compiled_here!(T, |a: &Csr<T>, options: &IlutOptions| -> Result<Ilut<T>> {
+pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions, check: Check<'_>) -> Result<Ilut<T>> {
+    compiled_here!(T, |a: &Csr<T>, options: &IlutOptions, check: Check<'_>| -> Result<Ilut<T>> {
+        let mut check = check;
         let n = a.rows();
         if n != a.cols() {
             let (expected, got) = ("a square matrix".into(), (n, a.cols()));
@@ -78,6 +83,9 @@ pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Ilut<T>> {
         let mut work = Elimination::new(n);
         let (mut given, mut kept) = (0usize, 0usize);
         for (step, &column) in columns.iter().enumerate() {
+            if let Some(check) = check.as_mut().filter(|_| step.is_multiple_of(CHECKED)) {
+                check()?;
+            }
             let (rows, values) = by_columns.row_slices(column as usize);
             let largest = values.iter().map(|v| v.modulus()).fold(0.0, f64::max);
             work.load(rows, values);
@@ -98,7 +106,7 @@ pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Ilut<T>> {
             column_exponents,
             replaced,
         })
-    })(a, options)
+    })(a, options, check)
 }
 
 /// Whether the diagonal entry of each column is at least a fraction of the largest entry, and not zero.
@@ -198,7 +206,7 @@ mod tests {
         for name in ["gen:convection:9x8:100", "gen:random:80:5:3"] {
             for ordered in [true, false] {
                 let a = Spec::parse(name).unwrap().build::<f64>().unwrap();
-                let f = ilut(&a, &IlutOptions { ordered, ..exact }).unwrap();
+                let f = ilut(&a, &IlutOptions { ordered, ..exact }, None).unwrap();
                 assert!(is_permutation(&f.rows) && is_permutation(&f.columns));
                 assert!(error(&a, &f) < 1e-12, "{name}: {}", error(&a, &f));
             }
@@ -212,14 +220,14 @@ mod tests {
             triplets.push(i, j, v);
         }
         let a: Csr<f64> = triplets.to_csr().unwrap();
-        let f = ilut(&a, &IlutOptions { drop: 0.0, ..IlutOptions::default() }).unwrap();
+        let f = ilut(&a, &IlutOptions { drop: 0.0, ..IlutOptions::default() }, None).unwrap();
         assert!(f.replaced.is_empty() && error(&a, &f) < 1e-12, "{f:?}");
         let singular: Csr<f64> = {
             let mut triplets = Triplets::new(3, 3);
             [(0, 0), (0, 1), (1, 0), (1, 1)].into_iter().for_each(|(i, j)| triplets.push(i, j, 1.0));
             triplets.to_csr().unwrap()
         };
-        let f = ilut(&singular, &IlutOptions::default()).unwrap();
+        let f = ilut(&singular, &IlutOptions::default(), None).unwrap();
         assert!(is_permutation(&f.rows));
         assert_eq!(f.replaced.len(), 2, "{f:?}");
     }
@@ -230,7 +238,7 @@ mod tests {
         let a = Spec::parse("gen:convection:9x8:100").unwrap().build::<f64>().unwrap();
         let grown = a.entries().map(|(i, j, v)| v * (1.0 + 0.01 * ((i + 2 * j) % 5) as f64)).collect();
         let other = a.with_values(grown).unwrap();
-        let f = ilut(&a, &exact).unwrap().refactored(&other).unwrap();
+        let f = ilut(&a, &exact, None).unwrap().refactored(&other).unwrap();
         assert!(error(&other, &f) < 1e-12, "{}", error(&other, &f));
         let zeros = a.with_values(vec![0.0; a.nnz()]).unwrap();
         assert!(matches!(f.refactored(&zeros), Err(lacuna_engine::Error::Entry { .. })));
@@ -240,7 +248,7 @@ mod tests {
     fn the_fill_is_limited() {
         let a = Spec::parse("gen:poisson2d:40x40").unwrap().build::<f64>().unwrap();
         for fill in [1.0, 2.0, 4.0] {
-            let f = ilut(&a, &IlutOptions { drop: 0.0, fill, ..IlutOptions::default() }).unwrap();
+            let f = ilut(&a, &IlutOptions { drop: 0.0, fill, ..IlutOptions::default() }, None).unwrap();
             let entries = f.lower.nnz() + f.upper.nnz();
             assert!(entries as f64 <= fill * a.nnz() as f64, "{fill}: {entries}");
             assert!(entries as f64 > 0.8 * fill.min(3.0) * a.nnz() as f64, "{fill}: {entries}");

@@ -1,7 +1,7 @@
 //! Arrays of numbers in binary files: any width, either byte order.
 use crate::parallel;
 use lacuna_engine::text::{escaped, shown_name};
-use lacuna_engine::{Error, Kind, Result, Scalar, memory, pages};
+use lacuna_engine::{Error, NumberType, Result, Scalar, memory, pages};
 use std::io::Read;
 use std::sync::Arc;
 
@@ -190,12 +190,12 @@ impl Elements {
     }
 
     /// The narrowest suitable number type.
-    pub(super) fn number_type(&self) -> Kind {
+    pub(super) fn number_type(&self) -> NumberType {
         match self.kind {
-            ElementKind::Float(4) => Kind::F32,
-            ElementKind::Complex(8) => Kind::C32,
-            ElementKind::Complex(_) => Kind::C64,
-            _ => Kind::F64,
+            ElementKind::Float(4) => NumberType::F32,
+            ElementKind::Complex(8) => NumberType::C32,
+            ElementKind::Complex(_) => NumberType::C64,
+            _ => NumberType::F64,
         }
     }
 
@@ -296,7 +296,7 @@ impl Elements {
             };
         }
         // Rounded once.
-        let single = matches!(T::KIND, Kind::F32 | Kind::C32);
+        let single = matches!(T::KIND, NumberType::F32 | NumberType::C32);
         macro_rules! long {
             ($type:ty) => {
                 self.fill(&mut values, |bytes| {
@@ -364,7 +364,7 @@ impl Elements {
                 Ok::<(), ()>(())
             });
         } else if matches!(self.kind, ElementKind::Float(8) | ElementKind::Complex(16)) {
-            let single = matches!(T::KIND, Kind::F32 | Kind::C32);
+            let single = matches!(T::KIND, NumberType::F32 | NumberType::C32);
             let parts =
                 self.bytes().chunks_exact(8).map(|bytes| f64::from_le_bytes(ordered(bytes, self.big)));
             let each = self.parts();

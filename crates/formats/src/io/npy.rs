@@ -13,7 +13,7 @@ use super::elements::{Contents, ElementKind, Elements, reading};
 use super::stored::Stored;
 use super::{Columns, Form};
 use lacuna_engine::text::shown_word;
-use lacuna_engine::{Error, Kind, Result, Scalar};
+use lacuna_engine::{Error, NumberType, Result, Scalar};
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -263,13 +263,13 @@ impl Parser<'_> {
 }
 
 /// The type of the elements in a header's syntax.
-pub(super) fn descr(kind: Kind) -> String {
+pub(super) fn descr(kind: NumberType) -> String {
     let order = if cfg!(target_endian = "big") { '>' } else { '<' };
     let kind = match kind {
-        Kind::F32 => "f4",
-        Kind::F64 => "f8",
-        Kind::C32 => "c8",
-        Kind::C64 => "c16",
+        NumberType::F32 => "f4",
+        NumberType::F64 => "f8",
+        NumberType::C32 => "c8",
+        NumberType::C64 => "c16",
     };
     format!("{order}{kind}")
 }

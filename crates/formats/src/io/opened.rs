@@ -6,7 +6,7 @@ use super::stored::Stored;
 use super::unpack::{Counted, Expected, Text, open_file, text};
 use super::{Form, boeing, matlab, npy, npz, petsc};
 use crate::Csr;
-use lacuna_engine::{Error, Kind, Result, Scalar, pages};
+use lacuna_engine::{Error, NumberType, Result, Scalar, pages};
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct About {
     /// Stored entries; for a symmetric matrix in some forms, those on and below the diagonal.
     pub entries: u64,
     /// The narrowest number type that represents the stored values; for text, `f64` or `c64`.
-    pub kind: Kind,
+    pub kind: NumberType,
     /// Whether every place is stored, as for vectors.
     pub is_dense: bool,
 }
@@ -141,7 +141,7 @@ impl<'r> Opened<'r> {
             rows: header.rows,
             cols: header.cols,
             entries: header.entries,
-            kind: if header.field == Field::Complex { Kind::C64 } else { Kind::F64 },
+            kind: if header.field == Field::Complex { NumberType::C64 } else { NumberType::F64 },
             is_dense: header.layout == mm::Layout::Array,
         };
         Opened { name: file.name().into(), about, held: Held::Text(file) }

@@ -7,7 +7,7 @@ use super::{Columns, Form};
 use crate::Csr;
 use crate::build::assemble::{Entry, assemble, pieces};
 use crate::storage::checks::{check_finite, check_sizes};
-use lacuna_engine::{Error, Kind, Result, Scalar, memory, pages};
+use lacuna_engine::{Error, NumberType, Result, Scalar, memory, pages};
 
 /// The layout of a stored matrix.
 pub(super) enum Layout {
@@ -43,12 +43,12 @@ impl StoredValues {
         }
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> NumberType {
         match self {
-            StoredValues::Pattern(_) => Kind::F64,
+            StoredValues::Pattern(_) => NumberType::F64,
             StoredValues::Numbers(elements) => elements.number_type(),
-            StoredValues::Parts(re, _) if re.number_type() == Kind::F32 => Kind::C32,
-            StoredValues::Parts(..) => Kind::C64,
+            StoredValues::Parts(re, _) if re.number_type() == NumberType::F32 => NumberType::C32,
+            StoredValues::Parts(..) => NumberType::C64,
         }
     }
 

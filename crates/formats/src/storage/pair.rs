@@ -1,6 +1,6 @@
 //! A matrix and its conjugate transpose on a device.
 use crate::{Csr, convert};
-use lacuna_engine::{Backend, Basis, LinOp, Matrix, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Basis, Device, LinOp, Matrix, Owned, Pass, Recorder, Result, Scalar, Vector};
 use std::sync::Arc;
 
 /// A matrix on a device with its conjugate transpose, both in one format: `Aᴴ x` costs as much as `A x`, and
@@ -8,23 +8,23 @@ use std::sync::Arc;
 /// of the format.
 ///
 /// ```
-/// use lacuna_engine::{Adjoint, Backend, Pass, Reference};
+/// use lacuna_engine::{Adjoint, Device, Pass, Reference};
 /// use lacuna_formats::{Pair, Spec};
 /// use std::sync::Arc;
 ///
 /// let a = Arc::new(Spec::parse("gen:convection:30x30")?.build::<f64>()?);
-/// let mut dev = Reference::new();
-/// let pair = Pair::new(&mut dev, &a, "sell")?;
-/// let (x, y) = (Backend::vector(&mut dev, a.rows())?, Backend::vector(&mut dev, a.cols())?);
-/// dev.spmv_dot(&Adjoint(&pair), x, y, Pass::nothing())?;
+/// let dev = Device::new(Reference::new());
+/// let pair = Pair::new(&dev, &a, "sell")?;
+/// let (x, y) = (dev.vector(a.rows())?, dev.vector(a.cols())?);
+/// dev.spmv_dot(&Adjoint(&pair), *x, *y, Pass::nothing())?;
 /// # Ok::<(), lacuna_engine::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Pair<T> {
     /// `A`
-    pub a: Matrix<T>,
-    /// `Aᴴ`; the same handle if `A` is Hermitian.
-    pub adjoint: Matrix<T>,
+    pub a: Owned<Matrix<T>>,
+    /// `Aᴴ`; the same matrix if `A` is Hermitian.
+    pub adjoint: Owned<Matrix<T>>,
 }
 
 impl<T: Scalar> Pair<T> {
@@ -32,10 +32,10 @@ impl<T: Scalar> Pair<T> {
     ///
     /// # Errors
     /// The conversion errors of either, as [`convert`]; device failures.
-    pub fn new<B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, format: &str) -> Result<Self> {
+    pub fn new(dev: &Device, a: &Arc<Csr<T>>, format: &str) -> Result<Self> {
         let stored = dev.matrix(convert(a, format)?)?;
         let turned = Arc::new(a.adjoint());
-        let adjoint = if *turned == **a { stored } else { dev.matrix(convert(&turned, format)?)? };
+        let adjoint = if *turned == **a { stored.clone() } else { dev.matrix(convert(&turned, format)?)? };
         Ok(Pair { a: stored, adjoint })
     }
 }

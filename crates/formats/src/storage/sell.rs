@@ -64,7 +64,7 @@ impl<T: Scalar> Sell<T> {
         sorts: bool,
     ) -> Result<Self> {
         let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
-        check_sizes(operation, rows, cols, nnz)?;
+        check_lanes(operation, rows, cols, nnz)?;
         let columns: usize = widths.iter().map(|&w| w as usize).sum();
         let places = columns.saturating_mul(SLICE);
         if is_too_much(places, nnz) || columns > u32::MAX as usize {
@@ -208,6 +208,11 @@ fn widths<T: Scalar>(a: &Csr<T>, sorted: bool) -> Vec<u32> {
     parallel::map_large(a.rows(), 0..segments, of_segment).concat()
 }
 
+/// Fails unless 32-bit indices count the lanes of all slices.
+fn check_lanes(operation: &str, rows: usize, cols: usize, nnz: usize) -> Result<()> {
+    check_sizes(operation, rows.next_multiple_of(SLICE), cols, nnz)
+}
+
 /// Writes a row to lane `l` of a slice and pads it with its last column.
 pub(crate) fn fill_lane<T: Scalar>(columns: &mut [u32], entries: &mut [T], l: usize, (c, v): (&[u32], &[T])) {
     for (j, (&c, &v)) in c.iter().zip(v).enumerate() {
@@ -226,4 +231,19 @@ pub(crate) fn slices_of<'a, T>(
 ) -> Vec<(&'a mut [u32], &'a mut [T])> {
     let places = || lengths(slice_ptr).map(|columns| columns * SLICE);
     cut(col_idx, places()).into_iter().zip(cut(values, places())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SLICE, check_lanes};
+
+    #[test]
+    fn the_lanes_of_the_last_slice_count() {
+        let most = u32::MAX as usize / SLICE * SLICE;
+        assert!(check_lanes("test", most, 1, 1).is_ok());
+        for rows in [most + 1, u32::MAX as usize, u32::MAX as usize + 1] {
+            let error = check_lanes("test", rows, 1, 1).unwrap_err().to_string();
+            assert!(error.contains("rows are more than 32-bit indices count"), "{error}");
+        }
+    }
 }

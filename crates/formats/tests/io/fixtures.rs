@@ -1,6 +1,6 @@
 //! Files written by SciPy, and bytes in PETSc's layout.
 use crate::{file, matrix};
-use lacuna_engine::{Complex32, Complex64, Kind};
+use lacuna_engine::{Complex32, Complex64, NumberType};
 use lacuna_formats::io::{
     Columns, Form, Opened, Wanted, parse_columns, parse_matrix, parse_vector, read_matrix,
 };
@@ -33,10 +33,10 @@ fn matrices_of_save_npz() {
 fn what_a_file_holds_is_known_before_it_is_read() {
     let about = |name: &str| *Opened::from_reader(name, &file(name)[..], Wanted::Matrix).unwrap().about();
     let coo = about("coo_f32.npz");
-    assert_eq!((coo.form, coo.rows, coo.cols, coo.entries, coo.kind), (Form::Npz, 4, 6, 10, Kind::F32));
-    assert_eq!(about("coo_array_c16.npz").kind, Kind::C64);
+    assert_eq!((coo.form, coo.rows, coo.cols, coo.entries, coo.kind), (Form::Npz, 4, 6, 10, NumberType::F32));
+    assert_eq!(about("coo_array_c16.npz").kind, NumberType::C64);
     let columns = about("fortran_big_c8.npy");
-    assert_eq!((columns.form, columns.kind, columns.is_dense), (Form::Npy, Kind::C32, true));
+    assert_eq!((columns.form, columns.kind, columns.is_dense), (Form::Npy, NumberType::C32, true));
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod hostile;
 mod matlab;
 mod round_trips;
 
-use lacuna_engine::{Kind, Scalar};
+use lacuna_engine::{NumberType, Scalar};
 use lacuna_formats::Csr;
 
 /// A file written by another program.
@@ -35,6 +35,6 @@ fn matrix<T: Scalar>(factor: T) -> Csr<T> {
 
 /// The bits of numbers.
 fn bits<T: Scalar>(values: &[T]) -> Vec<u8> {
-    assert!(matches!(T::KIND, Kind::F32 | Kind::F64 | Kind::C32 | Kind::C64));
+    assert!(matches!(T::KIND, NumberType::F32 | NumberType::F64 | NumberType::C32 | NumberType::C64));
     bytemuck::cast_slice(values).to_vec()
 }

@@ -1,6 +1,7 @@
 //! Rows no two of which are within two steps of each other in a graph: MIS-2 (Bell, Dalton and Olson 2012,
 //! doi:10.1137/110838844), a thread for each row.
-use super::{AlgebraDevice, Kernel, KernelArgument, Threads};
+use super::{AlgebraDevice, Kernel, KernelArgument, Threads, read};
+use bytemuck::cast_slice;
 use lacuna_engine::{Error, Graph, Result, pages};
 
 const OPERATION: &str = "distance-two set on a device";
@@ -37,13 +38,14 @@ pub fn distance_two_set<D: AlgebraDevice>(
     }
     let rows = Threads::Each(n);
     let (count, entries) = (Word(n as u32), Word(neighbours.len() as u32));
-    let [row_ptr, neighbours] = [dev.array(row_ptr)?, dev.array(neighbours)?];
+    let [row_ptr, neighbours] = [row_ptr, neighbours].map(|words| dev.array(cast_slice(words)));
+    let (row_ptr, neighbours) = (row_ptr?, neighbours?);
     let [row_ptr, neighbours] = [Array(&row_ptr), Array(&neighbours)];
     // The longest row, beyond all where a row leaves the arrays.
     let longest = dev.zeros(4)?;
     dev.launch(CHECK, rows, &[row_ptr, neighbours, Array(&longest), count, entries])?;
     let mut found = [0u32];
-    dev.read(&longest, &mut found)?;
+    read(dev, &longest, &mut found)?;
     if found == [u32::MAX] {
         let message = "expected rows within the array of neighbours, and neighbours below the number of rows";
         return Err(Error::Structure { operation: OPERATION.into(), message: message.into() });
@@ -51,19 +53,19 @@ pub fn distance_two_set<D: AlgebraDevice>(
     if found[0] > LONGEST {
         return Ok(None);
     }
-    let keys = dev.array(priorities)?;
+    let keys = dev.array(cast_slice(priorities))?;
     let nearby = dev.zeros(8 * n)?;
     loop {
         let undecided = dev.zeros(4)?;
         dev.launch(SPREAD, rows, &[row_ptr, neighbours, Array(&keys), Array(&nearby), count])?;
         let decide = [row_ptr, neighbours, Array(&nearby), Array(&keys), Array(&undecided), count];
         dev.launch(DECIDE, rows, &decide)?;
-        dev.read(&undecided, &mut found)?;
+        read(dev, &undecided, &mut found)?;
         if found == [0] {
             break;
         }
     }
     let mut decided = pages::zeroed::<u64>(OPERATION, n)?;
-    dev.read(&keys, &mut decided)?;
+    read(dev, &keys, &mut decided)?;
     Ok(Some((0..).zip(decided).filter(|(_, key)| *key == IN).map(|(row, _)| row).collect()))
 }

@@ -58,17 +58,17 @@ pub trait AlgebraDevice {
     /// # Errors
     /// Device failures.
     fn zeros(&mut self, bytes: usize) -> Result<Self::Array>;
-    /// An array with these elements.
+    /// An array of elements with these bytes.
     ///
     /// # Errors
     /// Device failures.
-    fn array<E: Pod>(&mut self, elements: &[E]) -> Result<Self::Array>;
-    /// Waits for the kernels and reads the first elements of an array.
+    fn array(&mut self, bytes: &[u8]) -> Result<Self::Array>;
+    /// Waits for the kernels and reads the first bytes of an array.
     ///
     /// # Errors
     /// Device failures.
-    fn read<E: Pod>(&mut self, from: &Self::Array, to: &mut [E]) -> Result<()>;
-    /// Queues a kernel.
+    fn read(&mut self, from: &Self::Array, to: &mut [u8]) -> Result<()>;
+    /// Queues a kernel; one of those for each number type by that of the device's work.
     ///
     /// # Errors
     /// Device failures.
@@ -78,4 +78,9 @@ pub trait AlgebraDevice {
         over: Threads,
         arguments: &[KernelArgument<'_, Self::Array>],
     ) -> Result<()>;
+}
+
+/// Reads the first numbers of an array.
+fn read<D: AlgebraDevice, E: Pod>(dev: &mut D, from: &D::Array, to: &mut [E]) -> Result<()> {
+    dev.read(from, bytemuck::cast_slice_mut(to))
 }

@@ -2,8 +2,13 @@
 //!
 //! Row by row (Gustavson 1978, doi:10.1145/355791.355796), each by a team of threads: the columns of a row are found in a
 //! hash table of its own, then sorted, then the sums are taken, one entry of the left factor after the other.
-use super::{AlgebraDevice, GROUP, Kernel, KernelArgument, TEAM, Threads};
-use lacuna_engine::{Argument, CompressedRows, Error, Format, Result, Scalar, pages};
+use super::{AlgebraDevice, GROUP, Kernel, KernelArgument, TEAM, Threads, read};
+use bytemuck::cast_slice;
+use lacuna_engine::{
+    Argument, CompressedRows, Each, Error, FormatRefs, NumberType, Products, Result, Scalar, pages,
+    with_each, with_number,
+};
+use lacuna_formats::is_own_type;
 
 const OPERATION: &str = "sparse product on a device";
 /// Elements of a group that scans; the kernels have the same number.
@@ -40,89 +45,106 @@ struct Sparse<A> {
     values: A,
 }
 
-/// The product of matrices in `csr`, from the last to the first: see [`lacuna_engine::Backend::sparse_product`].
+/// The product of matrices in `csr`, from the last to the first: see [`lacuna_engine::Backend::sparse_product`]. The device's
+/// work is on their number type.
 ///
 /// # Errors
 /// As there, and [`Error::OutOfMemory`].
-pub fn sparse_product<T: Scalar, D: AlgebraDevice>(
+pub fn sparse_product<D: AlgebraDevice>(
     dev: &mut D,
-    factors: &[&dyn Format<T>],
-) -> Result<Option<CompressedRows<T>>> {
+    factors: &[Each<FormatRefs<'_>>],
+) -> Result<Option<Each<Products>>> {
+    let factors = factors.iter().map(Factor::of).collect::<Result<Vec<_>>>()?;
     let (last, others) = factors.split_last().ok_or_else(|| Error::Argument {
         what: OPERATION.into(),
         message: "expected at least one factor, got none".into(),
     })?;
     for pair in factors.windows(2) {
-        if pair[0].shape().1 != pair[1].shape().0 {
-            let expected = format!("a right factor of {} rows", pair[0].shape().1);
-            return Err(Error::Shape { operation: OPERATION.into(), expected, got: pair[1].shape() });
+        let [left, right] = pair else { continue };
+        if left.shape.1 != right.shape.0 {
+            let expected = format!("a right factor of {} rows", left.shape.1);
+            return Err(Error::Shape { operation: OPERATION.into(), expected, got: right.shape });
+        }
+        if left.kind != right.kind {
+            let message = format!("a product of {} and {}", left.kind.name(), right.kind.name());
+            return Err(Error::Unsupported { operation: OPERATION.into(), message });
         }
     }
-    for factor in factors {
-        compressed(*factor)?;
-    }
-    if others.iter().any(|factor| !suits_left(*factor)) || last.nnz() as u64 > MOST {
+    if others.iter().any(|factor| !factor.suits_left()) || last.columns.len() as u64 > MOST {
         return Ok(None);
     }
+    let kind = last.kind;
     let not_finite = dev.zeros(4)?;
-    let mut product = uploaded(dev, *last)?;
+    let mut product = last.uploaded(dev)?;
     for factor in others.iter().rev() {
-        let left = uploaded(dev, *factor)?;
-        let Some(next) = multiplied::<T, D>(dev, &left, &product, &not_finite)? else { return Ok(None) };
+        let left = factor.uploaded(dev)?;
+        let Some(next) = multiplied(dev, kind, &left, &product, &not_finite)? else { return Ok(None) };
         product = next;
     }
     let mut is_not_finite = [0u32];
-    dev.read(&not_finite, &mut is_not_finite)?;
+    read(dev, &not_finite, &mut is_not_finite)?;
     if is_not_finite != [0] {
         return Ok(None);
     }
-    let mut row_ptr = pages::zeroed::<u32>(OPERATION, product.shape.0 + 1)?;
-    let mut col_idx = pages::zeroed::<u32>(OPERATION, product.entries)?;
-    let mut values = pages::zeroed::<T>(OPERATION, product.entries)?;
-    dev.read(&product.row_ptr, &mut row_ptr)?;
-    dev.read(&product.columns, &mut col_idx)?;
-    dev.read(&product.values, &mut values)?;
-    Ok(Some(CompressedRows { shape: product.shape, row_ptr, col_idx, values }))
-}
-
-/// The arrays of a matrix in `csr`.
-type Arrays<'a, T> = (&'a [u32], &'a [u32], &'a [T]);
-
-fn compressed<T: Scalar>(a: &dyn Format<T>) -> Result<Arrays<'_, T>> {
-    match a.stored()[..] {
-        [Argument::Indices(row_ptr), Argument::Indices(columns), Argument::Values(values)]
-            if a.kernel() == "csr" =>
-        {
-            Ok((row_ptr, columns, values))
-        }
-        _ => {
-            let message = format!("expected factors in `csr`, got `{}`", a.kernel());
-            Err(Error::Unsupported { operation: OPERATION.into(), message })
-        }
-    }
-}
-
-/// Whether a left factor is small enough, with short enough rows.
-fn suits_left<T: Scalar>(a: &dyn Format<T>) -> bool {
-    let short = |row_ptr: &[u32]| row_ptr.windows(2).all(|ends| ends[1] - ends[0] <= LONGEST_LEFT);
-    let small = (a.shape().0 * TEAM) as u64 <= MOST && a.nnz() as u64 <= MOST;
-    small && compressed(a).is_ok_and(|(row_ptr, ..)| short(row_ptr))
-}
-
-fn uploaded<T: Scalar, D: AlgebraDevice>(dev: &mut D, a: &dyn Format<T>) -> Result<Sparse<D::Array>> {
-    let (row_ptr, columns, values) = compressed(a)?;
-    Ok(Sparse {
-        shape: a.shape(),
-        entries: values.len(),
-        row_ptr: dev.array(row_ptr)?,
-        columns: dev.array(columns)?,
-        values: dev.array(values)?,
+    let Sparse { shape, entries, row_ptr: rows, columns, values: numbers } = product;
+    let mut row_ptr = pages::zeroed::<u32>(OPERATION, shape.0 + 1)?;
+    let mut col_idx = pages::zeroed::<u32>(OPERATION, entries)?;
+    read(dev, &rows, &mut row_ptr)?;
+    read(dev, &columns, &mut col_idx)?;
+    with_number!(kind, T => {
+        let mut values = pages::zeroed::<T>(OPERATION, entries)?;
+        read(dev, &numbers, &mut values)?;
+        Ok(Some(T::each::<Products>(CompressedRows { shape, row_ptr, col_idx, values })))
     })
 }
 
+/// A matrix in `csr` on the host.
+struct Factor<'a> {
+    kind: NumberType,
+    shape: (usize, usize),
+    row_ptr: &'a [u32],
+    columns: &'a [u32],
+    /// The bytes of the values.
+    values: &'a [u8],
+}
+
+impl<'a> Factor<'a> {
+    fn of(a: &Each<FormatRefs<'a>>) -> Result<Self> {
+        with_each!(a, of => {
+            let csr = is_own_type(&**of) && of.kernel() == "csr";
+            match of.stored()[..] {
+                [Argument::Indices(row_ptr), Argument::Indices(columns), Argument::Values(values)] if csr => {
+                    Ok(Factor { kind: a.kind(), shape: of.shape(), row_ptr, columns, values: cast_slice(values) })
+                }
+                _ => {
+                    let message = format!("expected factors in `csr`, got `{}`", of.kernel());
+                    Err(Error::Unsupported { operation: OPERATION.into(), message })
+                }
+            }
+        })
+    }
+
+    /// Whether it is small enough for a left factor, with short enough rows.
+    fn suits_left(&self) -> bool {
+        let small = (self.shape.0 * TEAM) as u64 <= MOST && self.columns.len() as u64 <= MOST;
+        small && self.row_ptr.windows(2).all(|ends| ends[1] - ends[0] <= LONGEST_LEFT)
+    }
+
+    fn uploaded<D: AlgebraDevice>(&self, dev: &mut D) -> Result<Sparse<D::Array>> {
+        Ok(Sparse {
+            shape: self.shape,
+            entries: self.columns.len(),
+            row_ptr: dev.array(cast_slice(self.row_ptr))?,
+            columns: dev.array(cast_slice(self.columns))?,
+            values: dev.array(self.values)?,
+        })
+    }
+}
+
 /// `A B`, unless it is too large; sets `not_finite` if a sum is not finite.
-fn multiplied<T: Scalar, D: AlgebraDevice>(
+fn multiplied<D: AlgebraDevice>(
     dev: &mut D,
+    kind: NumberType,
     a: &Sparse<D::Array>,
     b: &Sparse<D::Array>,
     not_finite: &D::Array,
@@ -159,7 +181,7 @@ fn multiplied<T: Scalar, D: AlgebraDevice>(
     let columns = dev.zeros(4 * entries)?;
     dev.launch(SORT, by_rows, &[Array(&row_ptr), Array(&unsorted), Array(&columns), count])?;
     drop(unsorted);
-    let values = dev.zeros(size_of::<T>() * entries)?;
+    let values = dev.zeros(kind.size() * entries)?;
     let sums = [
         a_rows,
         a_columns,
@@ -193,11 +215,11 @@ fn scanned<D: AlgebraDevice>(dev: &mut D, lengths: &D::Array, n: usize) -> Resul
     // The sum of each tile, then where it begins; the longest run of each.
     let (starts, longest) = (dev.zeros(8 * tiles)?, dev.zeros(4 * tiles)?);
     let totals = dev.zeros(16)?;
-    let mut read = [0u64; 2];
+    let mut found = [0u64; 2];
     dev.launch(TILES, Threads::Groups(tiles), &[Array(lengths), Array(&starts), Array(&longest), count])?;
     let scan = [Array(&starts), Array(&longest), Array(&totals), tile_count];
     dev.launch(SCAN, Threads::Groups(1), &scan)?;
     dev.launch(ENDS, Threads::Groups(tiles), &[Array(lengths), Array(&starts), Array(&ends), count])?;
-    dev.read(&totals, &mut read)?;
-    Ok(Scanned { ends, total: read[0], most: read[1] })
+    read(dev, &totals, &mut found)?;
+    Ok(Scanned { ends, total: found[0], most: found[1] })
 }

@@ -1,8 +1,8 @@
 //! How a generated kernel divides rows and local memory.
-use crate::source::{self, SEGMENT};
+use crate::source::{self, SEGMENT, pieces};
 use crate::write::{self, Generated, Shape};
+use lacuna_engine::AnyFormat;
 use lacuna_engine::encode::{self, Encoded};
-use lacuna_engine::{Format, Scalar};
 
 mod resident;
 mod streaming;
@@ -31,9 +31,9 @@ pub struct Device {
 
 /// The properties of a matrix that a layout depends on.
 #[derive(Clone, Copy)]
-pub struct MatrixFacts<'a, T> {
+pub struct MatrixFacts<'a> {
     /// The matrix on the host.
-    pub format: &'a dyn Format<T>,
+    pub format: &'a AnyFormat,
     /// The serial number of its handle.
     pub serial: u32,
     /// Whether its entries may be repacked.
@@ -42,14 +42,14 @@ pub struct MatrixFacts<'a, T> {
 
 /// Whether a program has vectors of several lengths. When vectors are streamed, operations over shorter ones
 /// are divided among more work-groups.
-pub fn has_shorter<T>(e: &Encoded<T>) -> bool {
+pub fn has_shorter(e: &Encoded) -> bool {
     e.vectors.iter().any(|v| v.len < e.n as usize)
 }
 
 /// Average entries per row above which rows count as long.
 const LONG_ROW: usize = 16;
 
-impl<T: Scalar> MatrixFacts<'_, T> {
+impl MatrixFacts<'_> {
     /// Whether rows are long enough that more work-groups than segments pay.
     pub fn has_long_rows(&self) -> bool {
         self.format.nnz() > LONG_ROW * self.format.shape().0
@@ -81,9 +81,9 @@ fn wanted_size(wanted: usize, rows: usize, most: usize) -> usize {
     wanted.min(most / SEGMENT * SEGMENT).next_multiple_of(SEGMENT).max(rows)
 }
 
-/// Maximum segments of a chunk for one lane of a warp, a power of two.
-fn pieces(segments: usize) -> usize {
-    segments.min(SEGMENT).div_ceil(32).next_power_of_two()
+/// Numbers that a sum takes in an exchange, given one for each of its segments: whole chunks.
+fn room(segments: usize) -> usize {
+    segments.div_ceil(SEGMENT) * 32 * pieces(segments)
 }
 
 /// Sizes of the parts of local memory, in numbers.
@@ -100,13 +100,13 @@ struct Sizes {
 }
 
 impl Layout {
-    fn with_kernel<T: Scalar>(e: &Encoded<T>, device: Device, shape: Shape, room: Sizes) -> Option<Layout> {
-        let Sizes { groups, sums, params, got, rows_at, terms, widest } = room;
-        let (number, cells, n) = (size_of::<T>(), e.cells.len(), e.n as usize);
+    fn with_kernel(e: &Encoded, device: Device, shape: Shape, sizes: Sizes) -> Option<Layout> {
+        let Sizes { groups, sums, params, got, rows_at, terms, widest } = sizes;
+        let (number, cells, n) = (e.kind.size(), e.cells.len(), e.n as usize);
         let segments = n.div_ceil(SEGMENT);
         let generated = write::write(e, &shape).filter(|generated| generated.sums <= sums)?;
         let parts = if number == 16 { 2 } else { 1 };
-        let words = shape.ways * segments + segments.div_ceil(SEGMENT);
+        let words = shape.ways * room(segments) + room(segments.div_ceil(SEGMENT));
         let half = (generated.sums * words * parts).max(groups) * 2;
         let shared = if shape.one || shape.streaming { 2 } else { 4 * parts * n };
         let control = 8 * encode::CONTROL_WORDS as usize;
@@ -114,7 +114,7 @@ impl Layout {
         let numbers = [terms, got, rows_at, widest, cells, stay].map(|count| count * number);
         let [terms, got, rows_at, widest, cells, values] = numbers;
         let local = [terms, got, rows_at, widest, cells, control, params, 2 * stay, values];
-        let text = source::text(T::KIND, device.nvidia, device.prelude, &shape, &generated.text);
+        let text = source::text(e.kind, device.nvidia, device.prelude, &shape, &generated.text);
         Some(Layout { text, groups, shape, generated, half, shared, local })
     }
 }

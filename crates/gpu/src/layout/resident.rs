@@ -1,11 +1,11 @@
 //! Kernels that keep vectors in registers, one row for each work-item.
-use super::{Device, Layout, MatrixFacts, Sizes, kept_percent, pieces, wanted_size};
+use super::{Device, Layout, MatrixFacts, Sizes, kept_percent, wanted_size};
 use crate::plan_cache::{Facts, Key, Placement, PlanCache, Repack};
 use crate::repacked::{Groups, Repacked};
 use crate::rows::Rows;
-use crate::source::SEGMENT;
+use crate::source::{SEGMENT, pieces};
 use crate::write::{self, Shape};
-use lacuna_engine::Scalar;
+use lacuna_engine::NumberType;
 use lacuna_engine::encode::{self, Encoded};
 use std::sync::Arc;
 
@@ -35,12 +35,7 @@ struct Division {
 }
 
 impl Division {
-    fn of<T: Scalar>(
-        e: &Encoded<T>,
-        matrices: &[MatrixFacts<'_, T>],
-        device: Device,
-        groups: usize,
-    ) -> Division {
+    fn of(e: &Encoded, matrices: &[MatrixFacts<'_>], device: Device, groups: usize) -> Division {
         let (one, nvidia, segments) = (groups == 1, device.nvidia, (e.n as usize).div_ceil(SEGMENT));
         let (mine, most) = (segments.div_ceil(groups), device.largest.min(1024) / SEGMENT);
         let longest = matrices.iter().map(|a| a.format.lanes()).max().unwrap_or(1);
@@ -112,14 +107,14 @@ impl Access {
 impl Layout {
     /// The kernel that keeps vectors in registers, one row for each work-item, with the repacked entries of
     /// its matrices. `None` if the program has no such kernel.
-    pub fn resident<T: Scalar, E: Clone, P: Clone>(
-        e: &Encoded<T>,
-        matrices: &[MatrixFacts<'_, T>],
+    pub fn resident<'a, E: Clone, P: Clone>(
+        e: &Encoded,
+        matrices: &[MatrixFacts<'_>],
         device: Device,
         groups: usize,
         plans: &mut PlanCache<E, P>,
-    ) -> Option<(Layout, Repack<'static, T, E>)> {
-        let (number, n) = (size_of::<T>(), e.n as usize);
+    ) -> Option<(Layout, Repack<'a, E>)> {
+        let (number, n) = (e.kind.size(), e.n as usize);
         let division = Division::of(e, matrices, device, groups);
         let Division { one, groups, ways, segments, mine, rows, size } = division;
 
@@ -150,7 +145,7 @@ impl Layout {
         }
         let depth = depth(number, size, device);
         let (mut accesses, registers) = accesses(e, matrices, &facts, device, &division, room - terms, depth);
-        let laid = lay_out(matrices, n, &division, &mut accesses, plans)?;
+        let laid = lay_out(e.kind, matrices, n, &division, &mut accesses, plans)?;
         let fitting = accesses.iter().filter(|a| a.fits && !one).map(Access::widest).max();
         let widest = 1 + fitting.unwrap_or(0).max(if one { n } else { 0 });
         // Entries that do not fit registers stay in local memory, as many as fit.
@@ -200,16 +195,16 @@ impl Layout {
 
 /// How the entries of each matrix are accessed when local memory has room for `room` numbers of the operand,
 /// and how many numbers registers can hold.
-fn accesses<T: Scalar>(
-    e: &Encoded<T>,
-    matrices: &[MatrixFacts<'_, T>],
+fn accesses(
+    e: &Encoded,
+    matrices: &[MatrixFacts<'_>],
     facts: &[Arc<Facts>],
     device: Device,
     division: &Division,
     room: usize,
     depth: usize,
 ) -> (Vec<Access>, usize) {
-    let (number, nvidia, size) = (size_of::<T>(), device.nvidia, division.size);
+    let (number, nvidia, size) = (e.kind.size(), device.nvidia, division.size);
     let (all, each, code) = REGISTERS;
     let registers = (all / size).min(each).saturating_sub(code) * 4 / number;
     // Entries of matrices get the registers that vectors leave free, if they fit.
@@ -238,13 +233,14 @@ fn accesses<T: Scalar>(
 
 /// The repacked entries of all matrices, new or cached, and the places of each; `None` if one cannot be
 /// repacked.
-fn lay_out<T: Scalar, E: Clone, P: Clone>(
-    matrices: &[MatrixFacts<'_, T>],
+fn lay_out<'a, E: Clone, P: Clone>(
+    kind: NumberType,
+    matrices: &[MatrixFacts<'_>],
     n: usize,
     division: &Division,
     accesses: &mut [Access],
     plans: &mut PlanCache<E, P>,
-) -> Option<Repack<'static, T, E>> {
+) -> Option<Repack<'a, E>> {
     let Division { one, groups, ways, segments, size, .. } = *division;
     let serials = matrices.iter().map(|a| a.serial).collect();
     let resident = accesses.iter().map(|a| (a.fits, a.sums > 1)).collect();
@@ -253,7 +249,7 @@ fn lay_out<T: Scalar, E: Clone, P: Clone>(
         accesses.iter_mut().zip(places).for_each(|(a, places)| a.places = *places);
         return Some(Repack::Cached(entries.clone()));
     }
-    let mut repacked = Repacked::default();
+    let mut repacked = Repacked::new(kind);
     repacked.windows(matrices.len(), groups);
     for (m, (a, access)) in matrices.iter().zip(accesses.iter_mut()).enumerate() {
         let Access { windows, fits, .. } = access;
@@ -261,7 +257,7 @@ fn lay_out<T: Scalar, E: Clone, P: Clone>(
         if a.format.kernel() == "csr" && a.format.lanes() == 1 {
             continue;
         }
-        let columns: Vec<_> = windows.iter().map(|w| column_and_hole::<T>(*w, one, *fits, n)).collect();
+        let columns: Vec<_> = windows.iter().map(|w| column_and_hole(kind, *w, one, *fits, n)).collect();
         let (groups, rows) =
             (Groups { windows, ways, segments, size, columns: &columns }, a.format.shape().0);
         access.places =
@@ -273,14 +269,15 @@ fn lay_out<T: Scalar, E: Clone, P: Clone>(
 
 /// The column that a work-group counts from, and the column of a place without an entry: the one past the
 /// window, see `resident_rows.cl`.
-fn column_and_hole<T: Scalar>(
+fn column_and_hole(
+    kind: NumberType,
     (low, width): (u32, u32),
     one: bool,
     fits: bool,
     n: usize,
 ) -> (u32, Option<u32>) {
     let (low, width) = if one { (0, n as u32) } else { (low, width) };
-    (if fits { low } else { 0 }, (fits && !T::KIND.is_complex()).then_some(width))
+    (if fits { low } else { 0 }, (fits && !kind.is_complex()).then_some(width))
 }
 
 /// Entries of a slice that a work-item has in flight: two batches and the operand values of one fill at most

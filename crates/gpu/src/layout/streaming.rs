@@ -1,12 +1,12 @@
 //! Kernels that stream vectors from memory, one warp for each segment.
-use super::{Device, Layout, MatrixFacts, Sizes, pieces, wanted_size};
+use super::{Device, Layout, MatrixFacts, Sizes, wanted_size};
 use crate::plan_cache::{Key, Placement, PlanCache, Repack};
 use crate::rows::Rows;
 use crate::slices::{Apart, Slicer, Slices};
-use crate::source::SEGMENT;
+use crate::source::{SEGMENT, pieces};
 use crate::write::{self, Product, Shape};
 use lacuna_engine::encode::{self, Encoded, OP_DOT_COUNT};
-use lacuna_engine::{Argument, Format, Scalar};
+use lacuna_engine::{AnyFormat, Argument, with_each};
 use std::ops::Range;
 
 /// Work-items of a work-group when vectors are streamed: with long rows and short passes, and otherwise.
@@ -19,14 +19,14 @@ const MOST_PADDING: usize = 40;
 impl Layout {
     /// The kernel that streams vectors from memory, one warp for each segment. Entries that are not on the
     /// device yet are [`Repack::Unfilled`].
-    pub fn streaming<'a, T: Scalar, E: Clone, P: Clone>(
-        e: &Encoded<T>,
-        matrices: &[MatrixFacts<'a, T>],
+    pub fn streaming<'a, E: Clone, P: Clone>(
+        e: &Encoded,
+        matrices: &[MatrixFacts<'a>],
         device: Device,
         groups: usize,
         plans: &mut PlanCache<E, P>,
-    ) -> Option<(Layout, Repack<'a, T, E>)> {
-        let (number, n) = (size_of::<T>(), e.n as usize);
+    ) -> Option<(Layout, Repack<'a, E>)> {
+        let (number, n) = (e.kind.size(), e.n as usize);
         let segments = n.div_ceil(SEGMENT);
         let (mine, chunks) = (segments.div_ceil(groups), segments.div_ceil(SEGMENT));
         let lanes: Vec<u32> = matrices.iter().map(|a| a.format.lanes() as u32).collect();
@@ -114,20 +114,21 @@ fn rows_of_group(rows: usize, run: usize, group: usize, groups: usize) -> Range<
 }
 
 /// Whether the coefficients of a stencil depend on the position.
-fn has_positions<T: Scalar>(stencil: &dyn Format<T>) -> bool {
-    matches!(&stencil.arguments()[..], [Argument::Offsets(words), ..] if words.get(4).is_some_and(|of| *of != 0))
+fn has_positions(stencil: &AnyFormat) -> bool {
+    let has = |words: &[i32]| words.get(4).is_some_and(|of| *of != 0);
+    with_each!(stencil, a => matches!(&a.arguments()[..], [Argument::Offsets(words), ..] if has(words)))
 }
 
 /// The slices of each matrix that needs them, how each is multiplied when vectors are streamed, and the local
 /// memory that takes, in numbers. A work-group has `warps` warps.
-fn lay_out_streaming<'a, T: Scalar>(
-    e: &Encoded<T>,
-    matrices: &[MatrixFacts<'a, T>],
+fn lay_out_streaming<'a>(
+    e: &Encoded,
+    matrices: &[MatrixFacts<'a>],
     lanes: &[u32],
     groups: usize,
     warps: usize,
-) -> Option<(Slicer<'a, T>, Vec<Product>, usize)> {
-    let (mut slicer, mut products, mut numbers) = (Slicer::new(matrices.len()), Vec::new(), 0);
+) -> Option<(Slicer<'a>, Vec<Product>, usize)> {
+    let (mut slicer, mut products, mut numbers) = (Slicer::new(e.kind, matrices.len()), Vec::new(), 0);
     let n = e.n as usize;
     for (m, a) in matrices.iter().enumerate() {
         let count = a.format.shape().0;

@@ -1,7 +1,6 @@
 //! The code evaluated between one operation and the next.
 use super::text::Text;
 use super::{Writer, list};
-use lacuna_engine::Scalar;
 use lacuna_engine::encode::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +10,7 @@ const DEEPEST: usize = 4;
 /// for bandwidth.
 pub(super) const AHEAD: usize = 128;
 
-impl<T: Scalar> Writer<'_, T> {
+impl Writer<'_> {
     /// The code after operation `op`, whose sums are in `sums`; `before` is an operation that deferred its
     /// sums to this one.
     pub(super) fn chain(&self, t: &mut Text, op: u32, sums: &[u32], before: Option<u32>) -> Chain {
@@ -127,8 +126,8 @@ fn additions(code: &[&[u32]]) -> usize {
 }
 
 /// Instructions as text.
-struct Code<'w, 'a, T> {
-    writer: &'w Writer<'a, T>,
+struct Code<'w, 'a> {
+    writer: &'w Writer<'a>,
     t: &'w mut Text,
     /// The name of a cell's value, if it has one.
     known: BTreeMap<u32, String>,
@@ -151,7 +150,7 @@ struct Code<'w, 'a, T> {
     empty: bool,
 }
 
-impl<T: Scalar> Code<'_, '_, T> {
+impl Code<'_, '_> {
     fn line(&mut self, line: &str) {
         self.empty = false;
         self.text += &format!("            {line}\n");

@@ -1,12 +1,11 @@
 //! The kernel around the blocks: what it loads first and stores last, and where blocks read their parameters.
 use super::{Writer, list, params_room};
-use lacuna_engine::Scalar;
 use lacuna_engine::encode::*;
 use lacuna_kernels_opencl::FRAME;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-impl<T: Scalar> Writer<'_, T> {
+impl Writer<'_> {
     /// The kernel around the blocks.
     pub(super) fn frame(&self, body: &str, shared: bool, stride: usize) -> String {
         let stored: BTreeSet<u32> = (0..self.e.ops())

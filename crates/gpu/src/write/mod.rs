@@ -6,7 +6,6 @@
 //! cycle) share one block, which reads the numbers from a table. The text contains no size and no address, so
 //! one build serves every system that a method is recorded for.
 use crate::slices::Slices;
-use lacuna_engine::Scalar;
 use lacuna_engine::encode::{Encoded, *};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,7 +103,7 @@ const LINE: usize = 8;
 const RESIDENT_PARAMS: usize = 3072;
 
 /// Bytes of local memory for the parameters of blocks; larger tables are read from global memory.
-pub(crate) fn params_room<T>(e: &Encoded<T>) -> usize {
+pub(crate) fn params_room(e: &Encoded) -> usize {
     if e.bases.is_empty() { 4 } else { 4 * RESIDENT_PARAMS }
 }
 
@@ -126,8 +125,8 @@ struct Sweep {
     stores: Vec<u32>,
 }
 
-struct Writer<'a, T> {
-    e: &'a Encoded<T>,
+struct Writer<'a> {
+    e: &'a Encoded,
     shape: &'a Shape,
     /// Vectors in registers.
     registers: BTreeSet<u32>,
@@ -139,13 +138,13 @@ struct Writer<'a, T> {
 }
 
 /// The words of a list of an operation.
-fn list<T>(e: &Encoded<T>, op: u32, at: u32, count: u32, words: u32) -> impl Iterator<Item = &[u32]> {
+fn list(e: &Encoded, op: u32, at: u32, count: u32, words: u32) -> impl Iterator<Item = &[u32]> {
     let start = e.op(op, at) as usize;
     e.words[start..start + (e.op(op, count) * words) as usize].chunks(words as usize)
 }
 
 /// Writes the kernel of a program; `None` if it cannot be generated.
-pub fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Generated> {
+pub fn write(e: &Encoded, shape: &Shape) -> Option<Generated> {
     // Sums are over the longest vectors: with shorter ones, a zero could get another sign. Bases are not
     // shorter either.
     let fits = |op| {
@@ -173,13 +172,13 @@ pub fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Generated> {
 
 /// Rows that stay together when an operation over shorter vectors is divided: those of one slice of any
 /// matrix with that many rows, and at least those that share a cache line.
-pub(crate) fn run_of<T>(e: &Encoded<T>, lanes: &[u32], length: usize) -> usize {
+pub(crate) fn run_of(e: &Encoded, lanes: &[u32], length: usize) -> usize {
     let of_length = e.matrices.iter().zip(lanes).filter(|(a, _)| a.rows == length);
     of_length.map(|(_, lanes)| WARP / *lanes as usize).max().unwrap_or(0).max(LINE)
 }
 
 /// The vectors used most in the iteration that are not columns of a basis, as many as fit.
-pub(crate) fn registers<T>(e: &Encoded<T>, most: usize) -> BTreeSet<u32> {
+pub(crate) fn registers(e: &Encoded, most: usize) -> BTreeSet<u32> {
     let column = |v: u32| {
         let v = e.vectors[v as usize];
         e.bases
@@ -199,7 +198,7 @@ pub(crate) fn registers<T>(e: &Encoded<T>, most: usize) -> BTreeSet<u32> {
     order.into_iter().map(|(v, _)| v).take(most).collect()
 }
 
-impl<T: Scalar> Writer<'_, T> {
+impl Writer<'_> {
     fn kernel(&self) -> Generated {
         let e = self.e;
         let mut deferred = None;

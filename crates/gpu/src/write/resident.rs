@@ -1,10 +1,9 @@
 //! The operations of a kernel that keeps vectors in registers, one row for each work-item.
 use super::text::Text;
 use super::{Deferred, Sweep, Writer};
-use lacuna_engine::Scalar;
 use lacuna_engine::encode::*;
 
-impl<T: Scalar> Writer<'_, T> {
+impl Writer<'_> {
     /// A vector's value at the work-item's row, read from where the vector is kept.
     pub(super) fn at_home(&self, t: &mut Text, v: u32) -> String {
         match self.is_register(v) {

@@ -2,10 +2,9 @@
 use super::text::Text;
 use super::{Deferred, Product, Sweep, Writer};
 use crate::slices::Slices;
-use lacuna_engine::Scalar;
 use lacuna_engine::encode::*;
 
-impl<T: Scalar> Writer<'_, T> {
+impl Writer<'_> {
     pub(super) fn streaming_block(&self, sweep: &Sweep, deferred: &mut Option<Deferred>) -> Text {
         let (e, op) = (self.e, sweep.op);
         let Sweep { slots, loads, stores, .. } = sweep;

@@ -2,7 +2,6 @@
 use super::chain::{AHEAD, Chain, Preload};
 use super::text::Text;
 use super::{Deferred, Writer, list};
-use lacuna_engine::Scalar;
 use lacuna_engine::encode::*;
 use std::collections::BTreeSet;
 
@@ -27,7 +26,7 @@ enum Collect {
     Resident,
 }
 
-impl<T: Scalar> Writer<'_, T> {
+impl Writer<'_> {
     /// The sums of an operation, the formulas that follow, and the choice of the next operation.
     pub(super) fn sums(
         &self,

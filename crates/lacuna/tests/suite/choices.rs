@@ -1,5 +1,10 @@
 //! What is chosen for a matrix, and what happens if the choice does not suit its values.
+use super::own_device;
+use lacuna::Options;
 use lacuna::prelude::*;
+use lacuna::solvers::auto::{
+    Asked, Candidate, Facts, When, method_conditions, plan, preconditioner_conditions,
+};
 
 fn generated(name: &str) -> Csr<f64> {
     Spec::parse(name).unwrap().build().unwrap()
@@ -15,9 +20,8 @@ fn beside(a: &Csr<f64>, b: &Csr<f64>) -> Csr<f64> {
 }
 
 fn solved(a: &Csr<f64>, method: &str) -> Outcome {
-    let dev = &mut default_backend().unwrap();
     let b = Array1::from_elem(a.rows(), 1.0);
-    LinearSystem::new(a.clone()).method(method).prepare(dev).unwrap().solve(dev, &b).unwrap().1
+    LinearSystem::new(a.clone()).method(method).prepare().unwrap().solve(&b).unwrap().1
 }
 
 fn chosen(outcome: &Outcome, what: &str) -> String {
@@ -57,8 +61,7 @@ fn a_preconditioner_chosen_by_itself_that_refuses_is_replaced() {
 fn the_format_for_multigrid_falls_back_with_an_adjoint_too() {
     let a = generated("gen:convection:15x15");
     for method in ["bicg", "bicgstab"] {
-        let dev = &mut default_backend().unwrap();
-        let refused = LinearSystem::new(a.clone()).method(method).preconditioner("multigrid").prepare(dev);
+        let refused = LinearSystem::new(a.clone()).method(method).preconditioner("multigrid").prepare();
         let message = refused.err().unwrap().to_string();
         assert!(message.starts_with("preconditioner `multigrid`"), "{message}");
     }
@@ -74,9 +77,8 @@ fn craig_says_so_where_there_is_no_solution() {
     assert!(outcome.notes.iter().any(|note| note.contains("a system that has a solution")), "{outcome:?}");
     assert!(solved(&generated("gen:convection:15x15"), "craig").converged());
     let twice = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0; 4]).unwrap();
-    let dev = &mut default_backend().unwrap();
-    let system = LinearSystem::new(twice).method("craig").prepare(dev);
-    let outcome = system.unwrap().solve(dev, &[1.0, 2.0]).unwrap().1;
+    let system = LinearSystem::new(twice).method("craig").prepare();
+    let outcome = system.unwrap().solve(&[1.0, 2.0]).unwrap().1;
     assert!(outcome.notes.iter().any(|note| note.contains("a system that has a solution")), "{outcome:?}");
     assert!(!chosen(&outcome, "preconditioner").contains("column-scaling"), "{outcome:?}");
 }
@@ -86,19 +88,18 @@ fn rounded_values_are_those_of_the_system_solved() {
     let a = generated("gen:poisson2d:9x9");
     let thirds = a.with_values::<f64>(a.values().iter().map(|v| v / 3.0).collect()).unwrap();
     let stop = Stop { rtol: 1e-12, ..Stop::default() };
-    let dev = &mut default_backend().unwrap();
-    let mut system = LinearSystem::new(thirds.clone()).format("packed-f32").stop(stop).prepare(dev).unwrap();
+    let mut system = LinearSystem::new(thirds.clone()).format("packed-f32").stop(stop).prepare().unwrap();
     let b = Array1::from_elem(81, 1.0);
-    let says_so = |system: &mut Prepared<f64>, dev: &mut DefaultBackend| {
-        let outcome = system.solve(dev, &b).unwrap().1;
+    let says_so = |system: &mut Prepared<f64>| {
+        let outcome = system.solve(&b).unwrap().1;
         assert!(outcome.converged());
         outcome.notes.iter().any(|note| note.contains("rounds the matrix to f32"))
     };
-    assert!(says_so(&mut system, dev));
-    system.update_values(dev, a.values()).unwrap();
-    assert!(!says_so(&mut system, dev));
-    system.update_values(dev, thirds.values()).unwrap();
-    assert!(says_so(&mut system, dev));
+    assert!(says_so(&mut system));
+    system.update_values(a.values()).unwrap();
+    assert!(!says_so(&mut system));
+    system.update_values(thirds.values()).unwrap();
+    assert!(says_so(&mut system));
 }
 
 #[test]
@@ -134,9 +135,8 @@ fn least_squares_in_another_order_are_measured_in_the_given_one() {
     let a = triplets.to_csr().unwrap();
     let b = Array1::from_iter((0..n).map(|i| i as f64 - 20.0));
     for method in ["lsqr", "craig"] {
-        let dev = &mut default_backend().unwrap();
-        let mut system = LinearSystem::new(a.clone()).method(method).reorder("rcm").prepare(dev).unwrap();
-        let outcome = system.solve(dev, &b).unwrap().1;
+        let mut system = LinearSystem::new(a.clone()).method(method).reorder("rcm").prepare().unwrap();
+        let outcome = system.solve(&b).unwrap().1;
         assert!(outcome.converged() && outcome.misfit < 1e-6, "{method}: {outcome:?}");
     }
 }
@@ -145,21 +145,18 @@ fn least_squares_in_another_order_are_measured_in_the_given_one() {
 fn an_absolute_tolerance_of_least_squares_is_in_the_units_given() {
     let a = generated("gen:poisson1d:20").scaled(1e100).unwrap();
     let stop = Stop { rtol: 1e-8, atol: 1.0, ..Stop::default() };
-    let dev = &mut default_backend().unwrap();
     let b = Array1::from_elem(20, 1.0);
-    let outcome =
-        LinearSystem::new(a).method("lsqr").stop(stop).prepare(dev).unwrap().solve(dev, &b).unwrap().1;
+    let outcome = LinearSystem::new(a).method("lsqr").stop(stop).prepare().unwrap().solve(&b).unwrap().1;
     assert!(outcome.converged() && outcome.true_residual < 1e-6, "{outcome:?}");
 }
 
 #[test]
 fn idr_bears_numbers_whose_products_leave_the_range() {
-    let dev = &mut default_backend().unwrap();
     for by in [1e6, 1e-6] {
         let a = generated("gen:convection:12x12").map(|v| (v * by) as f32).unwrap();
         let b = Array1::from_elem(144, by as f32);
         let system = LinearSystem::new(a).method("idr").preconditioner("none");
-        let outcome = system.prepare(dev).unwrap().solve(dev, &b).unwrap().1;
+        let outcome = system.prepare().unwrap().solve(&b).unwrap().1;
         assert!(outcome.converged() && outcome.notes.is_empty(), "{by}: {outcome:?}");
     }
 }
@@ -167,10 +164,9 @@ fn idr_bears_numbers_whose_products_leave_the_range() {
 #[test]
 fn the_recurrence_of_gmres_with_a_left_preconditioner_is_in_units_of_the_residual() {
     let a = generated("gen:convection:12x12").scaled(1e6).unwrap();
-    let dev = &mut default_backend().unwrap();
     let b = Array1::from_elem(144, 1.0);
     let system = LinearSystem::new(a).method("gmres:side=left").preconditioner("jacobi");
-    let outcome = system.prepare(dev).unwrap().solve(dev, &b).unwrap().1;
+    let outcome = system.prepare().unwrap().solve(&b).unwrap().1;
     assert!(outcome.converged() && outcome.residual > 1e-3 * outcome.true_residual, "{outcome:?}");
 }
 
@@ -180,12 +176,12 @@ fn what_a_failed_preparation_put_on_the_device_is_released() {
     (1..40).for_each(|i| a.push(i, i, 1.0));
     (0..39).for_each(|i| a.push(i, i + 1, 0.5));
     let a: Csr<f64> = a.to_csr().unwrap();
-    let dev = &mut default_backend().unwrap();
     for refined in [false, true] {
-        let mark = dev.mark();
+        let dev = own_device();
+        let before = dev.in_use();
         let system = LinearSystem::new(a.clone()).method("bicgstab").preconditioner("jacobi").refine(refined);
-        assert!(system.prepare(dev).is_err());
-        assert_eq!(dev.mark(), mark);
+        assert!(system.on(&dev).prepare().is_err());
+        assert_eq!(dev.in_use(), before);
     }
 }
 
@@ -199,10 +195,9 @@ fn a_small_limit_is_shared_too() {
         row(i % (n - 1)).enumerate().for_each(|(j, v)| triplets.push(i, j, v));
     }
     let a = triplets.to_csr().unwrap();
-    let dev = &mut default_backend().unwrap();
     let b = Array1::from_iter((0..n).map(|i| (i as f64).sin()));
     let system = LinearSystem::new(a).stop(Stop { max_iters: 1000, ..Stop::default() });
-    let outcome = system.prepare(dev).unwrap().solve(dev, &b).unwrap().1;
+    let outcome = system.prepare().unwrap().solve(&b).unwrap().1;
     let notes = outcome.notes.join("; ");
     for name in ["gmres ", "ilut:drop=0.001", "ilut:drop=0.00001", "no x solves"] {
         assert!(notes.contains(name), "{name}: {outcome:?}");
@@ -213,12 +208,11 @@ fn a_small_limit_is_shared_too() {
 #[test]
 fn a_cycle_that_was_asked_for_is_that_of_every_gmres() {
     let a = generated("gen:convection:20x20:30").map(|v| -v).unwrap();
-    let dev = &mut default_backend().unwrap();
     let b = Array1::from_elem(400, 1.0);
-    let mut solved = |method: &str| {
+    let solved = |method: &str| {
         let stop = Stop { rtol: 0.0, ..Stop::default() };
         let system = LinearSystem::new(a.clone()).method(method).restart(7).stop(stop);
-        system.prepare(dev).unwrap().solve(dev, &b).unwrap().1.notes.join("; ")
+        system.prepare().unwrap().solve(&b).unwrap().1.notes.join("; ")
     };
     let notes = solved("auto");
     assert!(notes.contains("restart 7 has no effect on") && notes.contains("gmres takes it"), "{notes}");
@@ -229,17 +223,16 @@ fn a_cycle_that_was_asked_for_is_that_of_every_gmres() {
     // No method for square matrices follows a least-squares method.
     let mut tall = Triplets::new(3, 1);
     (0..3).for_each(|i| tall.push(i, 0, 1.0));
-    let mut system = LinearSystem::new(tall.to_csr().unwrap()).restart(7).prepare(dev).unwrap();
-    let notes = system.solve(dev, &Array1::from_elem(3, 1.0)).unwrap().1.notes.join("; ");
+    let mut system = LinearSystem::new(tall.to_csr().unwrap()).restart(7).prepare().unwrap();
+    let notes = system.solve(&Array1::from_elem(3, 1.0)).unwrap().1.notes.join("; ");
     assert!(notes.contains("restart 7 has no effect on lsmr") && !notes.contains("gmres"), "{notes}");
 }
 
 #[test]
 fn what_a_setting_takes_away_from_another_is_noted() {
     let a = generated("gen:convection:12x12");
-    let dev = &mut default_backend().unwrap();
     let b = Array1::from_elem(144, 1.0);
-    let mut notes = |system: LinearSystem<f64>| system.prepare(dev).unwrap().solve(dev, &b).unwrap().1.notes;
+    let notes = |system: LinearSystem<f64>| system.prepare().unwrap().solve(&b).unwrap().1.notes;
     let tune = || LinearSystem::new(a.clone()).method("tune");
     let said = notes(tune().preconditioner("ilu0")).join("; ");
     assert!(said.contains("tune recalls a method with its preconditioner"), "{said}");
@@ -250,13 +243,49 @@ fn what_a_setting_takes_away_from_another_is_noted() {
 #[test]
 fn the_set_up_of_another_method_is_no_transfer() {
     let a = generated("gen:convection:20x20:30").map(|v| -v).unwrap();
-    let dev = &mut default_backend().unwrap();
     let system = LinearSystem::new(a).stop(Stop { rtol: 0.0, ..Stop::default() });
-    let mut outcome = system.prepare(dev).unwrap().solve(dev, &Array1::from_elem(400, 1.0)).unwrap().1;
+    let mut outcome = system.prepare().unwrap().solve(&Array1::from_elem(400, 1.0)).unwrap().1;
     outcome.history.clear();
     let continued = outcome.notes.iter().any(|note| note.contains("set up in"));
     assert!(continued && !outcome.setup.is_zero(), "{outcome:?}");
     assert!(outcome.setup + outcome.transfers <= outcome.time, "{outcome:?}");
     assert_eq!(outcome.iterating() + outcome.setup + outcome.transfers, outcome.time);
     assert!(solved(&generated("gen:poisson2d:9x9"), "cg").setup.is_zero());
+}
+
+/// The candidates for a matrix on the host, as the guide lists them.
+fn listed(spec: &str) -> String {
+    let mut facts = Facts::of(generated(spec).into(), true);
+    let plan = plan(&mut facts, &Asked::nothing(&Options::default())).unwrap();
+    let code = |candidate: &Candidate| match &candidate.preconditioner {
+        Some(preconditioner) => format!("`{}` + `{}`", candidate.method.name, preconditioner.name),
+        None => format!("`{}`", candidate.method.name),
+    };
+    let follows = |candidate: &&Candidate| matches!(candidate.when, When::Failed | When::Slow | When::Short);
+    let others: Vec<_> = plan.others.iter().filter(follows).map(code).collect();
+    format!("| `{spec}` | {} | {} |", code(&plan.first), others.join(", "))
+}
+
+#[test]
+fn the_guide_says_what_auto_takes() {
+    let rules = |conditions: Vec<(&str, String)>| -> Vec<String> {
+        conditions.iter().map(|(name, when)| format!("| `{name}` | {when} |")).collect()
+    };
+    let examples = [
+        "gen:poisson2d:100x100",
+        "gen:poisson2d:300x300",
+        "gen:poisson-p1:256",
+        "gen:convection:40x40:10",
+        "gen:power-law:5000",
+    ];
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/which.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for rows in [
+        rules(method_conditions()),
+        rules(preconditioner_conditions()),
+        examples.iter().map(|spec| listed(spec)).collect(),
+    ] {
+        let expected = rows.join("\n");
+        assert!(page.contains(&expected), "docs/guide/which.md should say\n{expected}");
+    }
 }

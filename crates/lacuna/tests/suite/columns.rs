@@ -1,4 +1,5 @@
 //! Several right-hand sides, and methods that are a preconditioner with Richardson's iteration.
+use super::own_device;
 use lacuna::ndarray::{Array2, Axis};
 use lacuna::prelude::*;
 use lacuna::solvers::{METHODS, Options, method};
@@ -38,18 +39,18 @@ fn columns_have_the_bits_of_solves_of_their_own() {
     for (spec, method, precond, order, shares) in shared.chain(others) {
         let a = Spec::parse(spec).unwrap().build::<f64>().unwrap();
         let b = right_hand_sides(a.rows());
-        let mut dev = default_backend().unwrap();
         let system = LinearSystem::new(a).method(method).preconditioner(precond).reorder(order).format("csr");
-        let mut system = system.prepare(&mut dev).unwrap();
+        let dev = own_device();
+        let mut system = system.on(&dev).prepare().unwrap();
         let mut x = Array2::zeros(b.raw_dim());
-        system.solve_columns(&mut dev, b.view(), x.view_mut()).unwrap();
-        let mark = dev.mark();
+        system.solve_columns(b.view(), x.view_mut()).unwrap();
+        let before = dev.in_use();
         x.fill(0.0);
-        let outcomes = system.solve_columns(&mut dev, b.view(), x.view_mut()).unwrap();
-        assert_eq!(dev.mark(), mark, "{spec} {method}: a second solve allocates on the device");
+        let outcomes = system.solve_columns(b.view(), x.view_mut()).unwrap();
+        assert_eq!(dev.in_use(), before, "{spec} {method}: a second solve allocates on the device");
         assert_eq!(outcomes.len(), 11);
         for (j, outcome) in outcomes.iter().enumerate() {
-            let (alone, of_alone) = system.solve(&mut dev, b.index_axis(Axis(1), j)).unwrap();
+            let (alone, of_alone) = system.solve(b.index_axis(Axis(1), j)).unwrap();
             let context = format!("{spec} {method} {precond}, column {j}");
             assert!(outcome.converged() && of_alone.converged(), "{context}: {outcome:?}");
             assert_eq!(outcome.iterations, of_alone.iterations, "{context}");
@@ -76,18 +77,17 @@ fn columns_keep_limits_and_guesses() {
 
 fn keeps_limits_and_guesses(method: &str) {
     let a = Spec::parse("gen:poisson3d:20x20x20:27").unwrap().build::<f64>().unwrap();
-    let (n, mut dev) = (a.rows(), default_backend().unwrap());
-    let b = right_hand_sides(n);
+    let b = right_hand_sides(a.rows());
     let stop = Stop { max_iters: 10, ..Stop::default() };
     let mut system = LinearSystem::new(a)
         .method(method)
         .preconditioner("jacobi")
         .format("csr")
         .stop(stop)
-        .prepare(&mut dev)
+        .prepare()
         .unwrap();
     let mut x = Array2::zeros(b.raw_dim());
-    let outcomes = system.solve_columns(&mut dev, b.view(), x.view_mut()).unwrap();
+    let outcomes = system.solve_columns(b.view(), x.view_mut()).unwrap();
     for (j, outcome) in outcomes.iter().enumerate().filter(|(j, _)| *j != 9) {
         let last = outcome.iterations as usize / outcome.history_stride as usize;
         assert_eq!(outcome.history.len(), last + 1, "{method}, column {j}");
@@ -95,24 +95,23 @@ fn keeps_limits_and_guesses(method: &str) {
         assert!(outcome.true_residual <= outcome.history[0], "{method}, column {j}");
     }
     system.set_stop(Stop::default());
-    let again = system.solve_columns(&mut dev, b.view(), x.view_mut()).unwrap();
+    let again = system.solve_columns(b.view(), x.view_mut()).unwrap();
     assert!(again.iter().all(|outcome| outcome.converged()), "{method}");
-    let third = system.solve_columns(&mut dev, b.view(), x.view_mut()).unwrap();
+    let third = system.solve_columns(b.view(), x.view_mut()).unwrap();
     assert!(third.iter().all(|outcome| outcome.iterations == 0), "{method}: solutions need nothing");
 }
 
 #[test]
 fn a_bad_column_is_refused_with_its_element() {
     let a = Spec::parse("gen:poisson2d:9x9").unwrap().build::<f64>().unwrap();
-    let mut dev = default_backend().unwrap();
     let mut b = right_hand_sides(a.rows());
     b[[17, 3]] = f64::NAN;
-    let mut system = LinearSystem::new(a).method("cg").prepare(&mut dev).unwrap();
+    let mut system = LinearSystem::new(a).method("cg").prepare().unwrap();
     let mut x = Array2::zeros(b.raw_dim());
-    let refused = system.solve_columns(&mut dev, b.view(), x.view_mut());
+    let refused = system.solve_columns(b.view(), x.view_mut());
     assert!(matches!(refused, Err(Error::Element { row: 17, .. })), "{refused:?}");
     let mut short = Array2::zeros((80, 11));
-    let refused = system.solve_columns(&mut dev, b.view(), short.view_mut());
+    let refused = system.solve_columns(b.view(), short.view_mut());
     assert!(matches!(refused, Err(Error::Length { .. })), "{refused:?}");
 }
 
@@ -120,20 +119,18 @@ fn a_bad_column_is_refused_with_its_element() {
 fn methods_that_are_a_preconditioner() {
     let a = Spec::parse("gen:poisson2d:12x11").unwrap().build::<f64>().unwrap();
     let b = vec![1.0; a.rows()];
-    let mut dev = default_backend().unwrap();
-    let mut iterations = |method: &str| {
+    let iterations = |method: &str| {
         let system = LinearSystem::new(a.clone()).method(method);
-        let (_, outcome) = system.prepare(&mut dev).unwrap().solve(&mut dev, &b).unwrap();
+        let (_, outcome) = system.prepare().unwrap().solve(&b).unwrap();
         assert!(outcome.converged(), "{method}: {outcome:?}");
         outcome.iterations
     };
     let [jacobi, seidel, natural, sor, direct] =
-        ["jacobi", "gauss-seidel", "gauss-seidel:order=natural", "sor:omega=1.5", "direct"]
-            .map(&mut iterations);
+        ["jacobi", "gauss-seidel", "gauss-seidel:order=natural", "sor:omega=1.5", "direct"].map(iterations);
     let all = [jacobi, seidel, natural, sor, direct];
     // Gauss and Seidel's iteration takes half as many steps as Jacobi's for a consistently ordered matrix.
     assert!(jacobi.abs_diff(2 * seidel) <= 20 && seidel.abs_diff(natural) <= 8, "{all:?}");
     assert!(3 * sor < seidel && direct <= 2, "{all:?}");
-    let twice = LinearSystem::new(a.clone()).method("sor").preconditioner("jacobi").prepare(&mut dev);
+    let twice = LinearSystem::new(a.clone()).method("sor").preconditioner("jacobi").prepare();
     assert!(matches!(twice.err(), Some(Error::Argument { .. })));
 }

@@ -24,9 +24,9 @@ fn cancelled_at_each(info: &MethodInfo, name: &str, a: &Csr<f64>) {
     let n = a.rows();
     let b: Vec<f64> = (0..n).map(|i| 1.0 + (i % 5) as f64).collect();
     let guess: Vec<f64> = (0..n).map(|i| 0.01 * (i % 3) as f64).collect();
-    let dev = &mut Reference::new();
-    let mut system =
-        LinearSystem::new(a.clone()).method(info.name).preconditioner("none").prepare(dev).unwrap();
+    let dev = Device::new(Reference::new());
+    let system = LinearSystem::new(a.clone()).method(info.name).preconditioner("none");
+    let mut system = system.on(dev).prepare().unwrap();
     let before = residual_norm(a, &b, &guess);
     for last in 1..40 {
         let (mut x, mut calls) = (guess.clone(), 0);
@@ -34,7 +34,7 @@ fn cancelled_at_each(info: &MethodInfo, name: &str, a: &Csr<f64>) {
             calls += 1;
             if calls == last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let outcome = system.solve_watched(dev, &b, &mut x, Some(&mut watch)).unwrap();
+        let outcome = system.solve_watched(&b, &mut x, Some(&mut watch)).unwrap();
         let context = format!("{} on {name}, cancelled at {last}: {outcome:?}", info.name);
         assert!(x.iter().all(|x| x.is_finite()), "{context}");
         let after = residual_norm(a, &b, &x);

@@ -35,9 +35,8 @@ fn residual<T: Scalar>(a: &Csr<T>, b: &Array1<T>, x: &Array1<T>) -> f64 {
 
 /// Solves, checks the properties that hold for every solve, and returns the outcome.
 fn honest<T: Scalar>(name: &str, system: LinearSystem<T>, a: &Csr<T>, b: &Array1<T>, rtol: f64) -> Outcome {
-    let dev = &mut default_backend().unwrap();
-    let mut system = system.prepare(dev).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let (x, outcome) = system.solve(dev, b.view()).unwrap();
+    let mut system = system.prepare().unwrap_or_else(|e| panic!("{name}: {e}"));
+    let (x, outcome) = system.solve(b.view()).unwrap();
     assert!(x.iter().all(|v| v.finite()), "{name}: {outcome:?}");
     let exact = residual(a, b, &x);
     let bound = if outcome.converged() { 1.01 * rtol } else { 1.01 };
@@ -96,14 +95,13 @@ fn converged_is_said_of_what_is_handed_back() {
 fn a_factor_leaves_small_entries_their_digits() {
     let a = matrix::<f64>(2, [(0, 0, 1e200), (1, 1, 1e-150)]);
     let solution = Array1::from(vec![1e-200, 1e150]);
-    let dev = &mut default_backend().unwrap();
     for method in ["auto", "direct", "jacobi"] {
         let system = LinearSystem::new(a.clone()).method(method);
-        let (x, outcome) = system.prepare(dev).unwrap().solve(dev, &ones(2)).unwrap();
+        let (x, outcome) = system.prepare().unwrap().solve(&ones(2)).unwrap();
         assert!(outcome.converged(), "{method}: {outcome:?}");
         assert!(x.iter().zip(&solution).all(|(x, exact)| (x / exact - 1.0).abs() < 1e-7), "{method}: {x}");
         let system = LinearSystem::new(a.clone()).method(method).x0(&solution);
-        let outcome = system.prepare(dev).unwrap().solve(dev, &ones(2)).unwrap().1;
+        let outcome = system.prepare().unwrap().solve(&ones(2)).unwrap().1;
         assert!(outcome.converged() && outcome.iterations == 0, "{method}: {outcome:?}");
     }
 }
@@ -111,15 +109,14 @@ fn a_factor_leaves_small_entries_their_digits() {
 #[test]
 fn entries_that_no_factor_brings_into_the_range_are_named() {
     let a = matrix::<f64>(2, [(0, 0, 1e300), (1, 1, 1e-300)]);
-    let dev = &mut default_backend().unwrap();
     let named = |text: &str| text.contains("from 1.0e-300 to 1.0e300") && !text.contains("singular");
     for method in ["direct", "jacobi"] {
-        let refused = LinearSystem::new(a.clone()).method(method).prepare(dev).err().unwrap().to_string();
+        let refused = LinearSystem::new(a.clone()).method(method).prepare().err().unwrap().to_string();
         assert!(named(&refused), "{refused}");
     }
     for guess in [0.0, 1e300] {
         let system = LinearSystem::new(a.clone()).x0(&[1.0 / 1e300, guess]);
-        let outcome = system.prepare(dev).unwrap().solve(dev, &ones(2)).unwrap().1;
+        let outcome = system.prepare().unwrap().solve(&ones(2)).unwrap().1;
         assert!(!outcome.converged() && outcome.true_residual <= 1.0, "{outcome:?}");
         assert!(outcome.reason != Reason::AccuracyAttained, "{outcome:?}");
         let notes = outcome.notes.iter().filter(|note| note.contains("1e-300") || note.contains("1.0e-300"));
@@ -128,7 +125,7 @@ fn entries_that_no_factor_brings_into_the_range_are_named() {
     }
     let wide = matrix::<f64>(2, [(0, 0, 1.0), (1, 1, 1e-60)]);
     let system = LinearSystem::new(wide).preconditioner("jacobi").refine(true);
-    let refused = system.prepare(dev).err().unwrap().to_string();
+    let refused = system.prepare().err().unwrap().to_string();
     assert!(refused.contains("from 1.0e-60 to 1.0e0") && refused.contains("f32"), "{refused}");
 }
 
@@ -219,7 +216,7 @@ fn singular_systems_are_explained_and_x_is_no_worse_than_the_guess() {
             let a = line(50);
             let system = LinearSystem::new(a.clone()).method(info.name).preconditioner(precond.name);
             if precond.name == "direct" {
-                let refused = system.prepare(&mut default_backend().unwrap()).err().unwrap();
+                let refused = system.prepare().err().unwrap();
                 assert!(
                     matches!(&refused, Error::Unsupported { message, .. } if message.contains("singular")),
                     "{refused}"
@@ -364,8 +361,7 @@ fn no_small_system_breaks_the_rules() {
                     LinearSystem::new(a.clone()).method(method).preconditioner(PRECONDITIONERS[precond].name);
                 let name =
                     format!("{} seed {seed}, {method}, {}", T::KIND.name(), PRECONDITIONERS[precond].name);
-                let dev = &mut default_backend().unwrap();
-                if let Err(refused) = system.prepare(dev) {
+                if let Err(refused) = system.prepare() {
                     assert!(
                         matches!(
                             refused,

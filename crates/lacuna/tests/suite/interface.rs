@@ -1,7 +1,7 @@
 //! The facade: the single call, the builder, arrays in and out, automatic choices.
+use super::own_device;
 use lacuna::ndarray::{arr1, arr2, s};
 use lacuna::prelude::*;
-use lacuna::{BACKENDS, BackendOptions, OnBackend};
 
 fn laplacian(n: usize) -> Csr<f64> {
     Spec::parse(&format!("gen:poisson1d:{n}")).unwrap().build().unwrap()
@@ -12,29 +12,28 @@ fn system_of(a: &[[f64; 3]; 3]) -> Csr<f64> {
 }
 
 fn choices(a: &Csr<f64>) -> Vec<String> {
-    let mut dev = default_backend().unwrap();
-    solve(&mut dev, a, Array1::ones(a.rows()).view()).unwrap().1.choices
+    solve(a, Array1::ones(a.rows()).view()).unwrap().1.choices
 }
 
 #[test]
 fn one_call_solves() {
     let a = laplacian(100);
     let b = Array1::ones(100);
-    let mut dev = default_backend().unwrap();
-    let (x, outcome) = solve(&mut dev, &a, b.view()).unwrap();
+    let (x, outcome) = solve(&a, b.view()).unwrap();
     assert!(outcome.converged() && outcome.true_residual <= 1e-8);
     let exact = |i: usize| (i + 1) as f64 * (100 - i) as f64 / 2.0;
     assert!((0..100).all(|i| (x[i] - exact(i)).abs() <= 1e-4 * exact(i)));
 }
 
 #[test]
-fn one_call_leaves_nothing_on_the_device() {
-    let mut dev = default_backend().unwrap();
-    let before = dev.mark();
-    solve(&mut dev, &laplacian(10), Array1::ones(10).view()).unwrap();
-    assert_eq!(dev.mark(), before);
-    assert!(solve(&mut dev, &laplacian(10), Array1::ones(11).view()).is_err());
-    assert_eq!(dev.mark(), before);
+fn a_system_that_is_dropped_leaves_nothing_on_the_device() {
+    let dev = own_device();
+    let before = dev.in_use();
+    let on = || LinearSystem::new(laplacian(10)).on(&dev).prepare().unwrap();
+    on().solve(Array1::ones(10).view()).unwrap();
+    assert_eq!(dev.in_use(), before);
+    assert!(on().solve(Array1::ones(11).view()).is_err());
+    assert_eq!(dev.in_use(), before);
 }
 
 #[test]
@@ -64,19 +63,18 @@ fn the_choice_follows_the_matrix_and_says_why() {
 fn strided_views_are_taken_as_they_are() {
     let a = laplacian(20);
     let block = Array2::from_shape_fn((20, 3), |(i, j)| (i + 7 * j) as f64);
-    let mut dev = default_backend().unwrap();
-    let mut system = LinearSystem::new(a.clone()).prepare(&mut dev).unwrap();
+    let mut system = LinearSystem::new(a.clone()).prepare().unwrap();
     let mut x = Array2::zeros((3, 40));
     for j in 0..3 {
-        let outcome =
-            system.solve_into(&mut dev, block.column(j), x.slice_mut(s![j, ..;-2])).unwrap().clone();
+        let outcome = system.solve_into(block.column(j), x.slice_mut(s![j, ..;-2])).unwrap().clone();
         assert!(outcome.converged());
-        let (expected, _) = system.solve(&mut dev, block.column(j).to_owned().view()).unwrap();
+        let (expected, _) = system.solve(block.column(j).to_owned().view()).unwrap();
         assert_eq!(x.slice(s![j, ..;-2]), expected);
     }
     let reversed = block.slice(s![..;-1, 1]);
-    let vector = to_device(&mut dev, reversed).unwrap();
-    assert_eq!(to_host(&mut dev, vector).unwrap(), reversed);
+    let dev = default_device().unwrap();
+    let vector = to_device(&dev, reversed).unwrap();
+    assert_eq!(to_host(&dev, *vector).unwrap(), reversed);
 }
 
 #[test]
@@ -84,23 +82,22 @@ fn a_starting_guess_that_is_exact_needs_no_iteration() {
     let a = laplacian(5);
     let b = arr1(&[1.0, 0.0, 0.0, 0.0, 1.0]);
     let ones = Array1::ones(5);
-    let mut dev = default_backend().unwrap();
-    let mut system = LinearSystem::new(a).x0(ones.view()).prepare(&mut dev).unwrap();
-    let (x, outcome) = system.solve(&mut dev, b.view()).unwrap();
+    let mut system = LinearSystem::new(a).x0(ones.view()).prepare().unwrap();
+    let (x, outcome) = system.solve(b.view()).unwrap();
     assert_eq!((x, outcome.iterations, outcome.reason), (ones, 0, Reason::Converged));
 }
 
 #[test]
 fn a_second_solve_makes_nothing_on_the_device() {
     let a = laplacian(300);
-    let mut dev = default_backend().unwrap();
     for method in ["cg", "bicgstab", "gmres"] {
-        let mut system = LinearSystem::new(a.clone()).method(method).prepare(&mut dev).unwrap();
-        let made = dev.mark();
-        let (first, _) = system.solve(&mut dev, Array1::ones(300).view()).unwrap();
-        let (second, _) = system.solve(&mut dev, Array1::ones(300).view()).unwrap();
+        let dev = own_device();
+        let mut system = LinearSystem::new(a.clone()).method(method).on(&dev).prepare().unwrap();
+        let made = dev.in_use();
+        let (first, _) = system.solve(Array1::ones(300).view()).unwrap();
+        let (second, _) = system.solve(Array1::ones(300).view()).unwrap();
         assert_eq!(first, second);
-        assert_eq!(dev.mark(), made, "{method}");
+        assert_eq!(dev.in_use(), made, "{method}");
     }
 }
 
@@ -117,13 +114,12 @@ fn dense_and_sparse_convert_both_ways() {
 
 #[test]
 fn a_method_with_its_own_preconditioner_is_why_there_are_both() {
-    let mut dev = default_backend().unwrap();
     for (method, [richardson, own]) in [
         ("jacobi", ["richardson: for jacobi", "jacobi: asked for"]),
         ("sor:omega=1.5", ["richardson: for sor", "sor:omega=1.5: asked for"]),
         ("gauss-seidel", ["richardson: for gauss-seidel", "sor: for gauss-seidel"]),
     ] {
-        let system = LinearSystem::new(laplacian(4)).method(method).prepare(&mut dev).unwrap();
+        let system = LinearSystem::new(laplacian(4)).method(method).prepare().unwrap();
         let told = [system.method(), system.preconditioner()].map(|c| format!("{}: {}", c.name, c.why));
         assert_eq!(told, [richardson, own]);
     }
@@ -131,11 +127,7 @@ fn a_method_with_its_own_preconditioner_is_why_there_are_both() {
 
 #[test]
 fn what_does_not_fit_is_an_error() {
-    let mut dev = default_backend().unwrap();
-    let prepare = |system: LinearSystem<f64>| {
-        let mut dev = default_backend().unwrap();
-        system.prepare(&mut dev).map(drop).unwrap_err().to_string()
-    };
+    let prepare = |system: LinearSystem<f64>| system.prepare().map(drop).unwrap_err().to_string();
     let wide = from_dense(Array2::<f64>::ones((2, 3)).view()).unwrap();
     assert_eq!(
         prepare(LinearSystem::new(wide).method("cg")),
@@ -170,32 +162,10 @@ fn what_does_not_fit_is_an_error() {
     );
     let x0 = Array1::zeros(3);
     assert_eq!(prepare(LinearSystem::new(a.clone()).x0(x0.view())), "solve: x0 should have length 4, got 3");
-    let error = solve(&mut dev, &a, Array1::ones(5).view()).unwrap_err();
+    let error = solve(&a, Array1::ones(5).view()).unwrap_err();
     assert_eq!(error.to_string(), "solve: b should have length 4, got 5");
-    let error = solve(&mut dev, &a, arr1(&[1.0, f64::NAN, 0.0, 0.0]).view()).unwrap_err();
+    let error = solve(&a, arr1(&[1.0, f64::NAN, 0.0, 0.0]).view()).unwrap_err();
     assert_eq!(error.to_string(), "solve: b, row 1: expected a finite number, got NaN");
-}
-
-#[test]
-fn a_backend_is_chosen_by_name() {
-    struct Name;
-    impl OnBackend for Name {
-        type Output = &'static str;
-        fn run<B: Backend>(self, dev: B) -> &'static str {
-            dev.device().backend
-        }
-    }
-    let on = |name| lacuna::on(name, BackendOptions::default(), Name);
-    assert_eq!(on(None).unwrap(), lacuna::preferred().unwrap());
-    for backend in BACKENDS {
-        match on(Some(backend.name)) {
-            Ok(name) => assert_eq!(name, backend.name),
-            Err(error) if !backend.built_in => assert!(matches!(error, Error::Unsupported { .. })),
-            Err(error) => assert!(error.is_device_failure(), "{error}"),
-        }
-    }
-    let error = on(Some("abacus")).unwrap_err().to_string();
-    assert!(error.starts_with("backend: `abacus` is unknown; this build has"), "{error}");
 }
 
 #[test]

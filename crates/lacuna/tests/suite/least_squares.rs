@@ -20,9 +20,8 @@ fn a_line_is_fitted_to_points() {
         let error = if i % 4 == 0 || i % 4 == 3 { 0.25 } else { -0.25 };
         2.0 - 3.0 * i as f64 / 100.0 + error
     }));
-    let mut dev = default_backend().unwrap();
-    let mut auto = LinearSystem::new(a.clone()).prepare(&mut dev).unwrap();
-    let (x, outcome) = auto.solve(&mut dev, b.view()).unwrap();
+    let mut auto = LinearSystem::new(a.clone()).prepare().unwrap();
+    let (x, outcome) = auto.solve(b.view()).unwrap();
     assert!(outcome.converged(), "{outcome:?}");
     assert_eq!((auto.method().name.as_str(), auto.preconditioner().name.as_str()), ("lsmr", "none"));
     assert!((x[0] - 2.0).abs() < 1e-7 && (x[1] + 3.0).abs() < 1e-7, "{x}");
@@ -37,16 +36,15 @@ fn scaling_and_guesses() {
         for exponent in [-600, 0, 600] {
             let a = line(20).map(|v| v.scale_by_power_of_two(exponent)).unwrap();
             let b = Array1::from_iter((0..20).map(|i| (i * i) as f64));
-            let mut dev = default_backend().unwrap();
-            let mut system = LinearSystem::new(a.clone()).method(info.name).prepare(&mut dev).unwrap();
-            let (x, outcome) = system.solve(&mut dev, b.view()).unwrap();
+            let mut system = LinearSystem::new(a.clone()).method(info.name).prepare().unwrap();
+            let (x, outcome) = system.solve(b.view()).unwrap();
             assert!(outcome.converged() && outcome.iterations <= 4, "{} {outcome:?}", info.name);
             let mut again = x.clone();
-            let outcome = system.solve_into(&mut dev, b.view(), again.view_mut()).unwrap();
+            let outcome = system.solve_into(b.view(), again.view_mut()).unwrap();
             assert_eq!((outcome.converged(), outcome.iterations), (true, 0), "{}", info.name);
             let doubled: Vec<f64> = a.values().iter().map(|v| 2.0 * v).collect();
-            system.update_values(&mut dev, &doubled).unwrap();
-            let (half, _) = system.solve(&mut dev, b.view()).unwrap();
+            system.update_values(&doubled).unwrap();
+            let (half, _) = system.solve(b.view()).unwrap();
             assert!(x.iter().zip(&half).all(|(x, half)| (x / (2.0 * half) - 1.0).abs() < 1e-9), "{x} {half}");
         }
     }
@@ -68,29 +66,26 @@ fn columns_are_scaled() {
         b
     };
     for info in METHODS.iter().filter(|info| info.needs == Needs::Nothing) {
-        let mut dev = default_backend().unwrap();
         let system = LinearSystem::new(a.clone()).method(info.name).preconditioner("column-scaling");
         let stop = Stop { rtol: 1e-13, max_iters: 100, ..Stop::default() };
-        let mut system = system.stop(stop).prepare(&mut dev).unwrap();
+        let mut system = system.stop(stop).prepare().unwrap();
         for a in [&a, &later] {
-            system.update_values(&mut dev, a.values()).unwrap();
-            let (_, outcome) = system.solve(&mut dev, &right(a)).unwrap();
+            system.update_values(a.values()).unwrap();
+            let (_, outcome) = system.solve(&right(a)).unwrap();
             assert!(outcome.converged() && outcome.iterations <= 8, "{} {outcome:?}", info.name);
             assert!(outcome.misfit <= 1e-10, "{} {outcome:?}", info.name);
             assert!(outcome.choices.iter().any(|c| c.contains("norms of the columns")), "{outcome:?}");
         }
     }
     let wide = LinearSystem::new(a.adjoint()).preconditioner("column-scaling");
-    let mut dev = default_backend().unwrap();
-    let (_, outcome) = wide.prepare(&mut dev).unwrap().solve(&mut dev, &vec![1.0; 4]).unwrap();
+    let (_, outcome) = wide.prepare().unwrap().solve(&vec![1.0; 4]).unwrap();
     let noted = |note: &String| note.contains("fewer rows than columns: under column-scaling");
     assert!(outcome.notes.iter().any(noted), "{:?}", outcome.notes);
 }
 
 #[test]
 fn shapes_that_do_not_fit_are_refused() {
-    let mut dev = default_backend().unwrap();
-    let mut refused = |system: LinearSystem<f64>| system.prepare(&mut dev).err().unwrap().to_string();
+    let refused = |system: LinearSystem<f64>| system.prepare().err().unwrap().to_string();
     assert!(
         refused(LinearSystem::new(line(5)).method("cg")).contains("a square matrix for cg (lsmr takes any)")
     );

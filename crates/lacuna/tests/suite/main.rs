@@ -1,6 +1,7 @@
 //! Tests of the library as its users see it. One program, so that shared code is compiled once.
 mod choices;
 mod columns;
+mod devices;
 mod faults;
 mod honest;
 mod interface;
@@ -11,3 +12,11 @@ mod own_method;
 mod real;
 mod refine;
 mod vectors;
+
+use lacuna::Device;
+
+/// A device that no other test uses, so that what is in use on it can be compared.
+fn own_device() -> Device {
+    let options = lacuna::cpu::CpuOptions { threads: Some(2), ..Default::default() };
+    Device::new(lacuna::cpu::Cpu::with(options).unwrap())
+}

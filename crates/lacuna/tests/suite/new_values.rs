@@ -1,4 +1,5 @@
 //! New values in every format, both fitting and not.
+use super::own_device;
 use lacuna::formats::{FORMATS, choose_lasting_format};
 use lacuna::prelude::*;
 use std::collections::BTreeSet;
@@ -33,21 +34,16 @@ fn every_format_takes_new_values_and_gives_the_bits_of_a_system_made_anew() {
     for format in FORMATS.map(|format| format.name) {
         let a = suited(format);
         let b: Vec<f64> = (0..a.rows()).map(|i| 1.0 + (i % 7) as f64).collect();
-        let dev = &mut default_backend().unwrap();
-        let Ok(mut prepared) = system(a.clone(), format, false).prepare(dev) else {
-            assert!(
-                format.starts_with("bcsr"),
-                "{format}: {:?}",
-                system(a, format, false).prepare(dev).err()
-            );
+        let Ok(mut prepared) = system(a.clone(), format, false).prepare() else {
+            assert!(format.starts_with("bcsr"), "{format}: {:?}", system(a, format, false).prepare().err());
             continue; // a size that does not divide the number of rows
         };
         for (step, values) in [a.values().to_vec(), irregular(&a, 1), a.values().to_vec(), irregular(&a, 2)]
             .into_iter()
             .enumerate()
         {
-            prepared.update_values(dev, &values).unwrap();
-            let (x, outcome) = prepared.solve(dev, &b).unwrap();
+            prepared.update_values(&values).unwrap();
+            let (x, outcome) = prepared.solve(&b).unwrap();
             assert!(outcome.converged(), "{format}, {step}: {outcome:?}");
             let now = prepared.format().clone();
             assert!(outcome.choices.contains(&now.sentence("format")), "{format}: {:?}", outcome.choices);
@@ -58,10 +54,9 @@ fn every_format_takes_new_values_and_gives_the_bits_of_a_system_made_anew() {
                 replaced.insert(format);
                 assert!(now.why.ends_with(&format!("{format} cannot store the new values")));
             }
-            let other = &mut default_backend().unwrap();
             let fresh = a.with_values(values).unwrap();
-            let mut anew = system(fresh, &now.name, false).prepare(other).unwrap();
-            let (y, of_new) = anew.solve(other, &b).unwrap();
+            let mut anew = system(fresh, &now.name, false).prepare().unwrap();
+            let (y, of_new) = anew.solve(&b).unwrap();
             assert_eq!((x, outcome.history), (y, of_new.history), "{format}, {step}");
         }
     }
@@ -74,26 +69,25 @@ fn every_format_takes_new_values_and_gives_the_bits_of_a_system_made_anew() {
 fn a_format_chosen_automatically_is_left_once_and_memory_does_not_grow() {
     let a = suited("stencil");
     let b = Array1::ones(a.rows());
-    let dev = &mut default_backend().unwrap();
-    let mut prepared = LinearSystem::new(a.clone()).prepare(dev).unwrap();
+    let dev = own_device();
+    let mut prepared = LinearSystem::new(a.clone()).on(&dev).prepare().unwrap();
     assert_eq!(prepared.format().name, "stencil");
-    prepared.update_values(dev, &irregular(&a, 0)).unwrap();
-    let (format, mark) = (prepared.format().clone(), dev.mark());
+    prepared.update_values(&irregular(&a, 0)).unwrap();
+    let (format, before) = (prepared.format().clone(), dev.in_use());
     let fresh = a.with_values(irregular(&a, 0)).unwrap();
-    let formats = dev.formats(a.rows(), lacuna::Format::bytes(&a));
+    let formats = dev.formats(a.rows(), lacuna::Format::bytes(&a)).unwrap();
     assert_eq!(format.name, choose_lasting_format(&fresh, &Structure::of(&fresh), formats).0);
     for step in 1..10_000 {
         let values = if step % 2 == 0 { irregular(&a, step) } else { a.values().to_vec() };
-        prepared.update_values(dev, &values).unwrap();
+        prepared.update_values(&values).unwrap();
     }
-    assert_eq!((prepared.format(), dev.mark()), (&format, mark));
-    let (x, outcome) = prepared.solve(dev, &b).unwrap();
+    assert_eq!((prepared.format(), dev.in_use()), (&format, before));
+    let (x, outcome) = prepared.solve(&b).unwrap();
     assert!(outcome.converged());
     // Sums over a few entries per row are the same in all formats.
-    let other = &mut default_backend().unwrap();
     let fresh = a.with_values(irregular(&a, 9999)).unwrap();
     let fresh = if 9999 % 2 == 0 { fresh } else { a };
-    assert_eq!(x, LinearSystem::new(fresh).prepare(other).unwrap().solve(other, &b).unwrap().0);
+    assert_eq!(x, LinearSystem::new(fresh).prepare().unwrap().solve(&b).unwrap().0);
 }
 
 #[test]
@@ -101,22 +95,21 @@ fn a_matrix_that_ceases_to_be_hermitian_gets_its_adjoint() {
     let a = suited("dia-sym");
     let b = Array1::ones(a.rows());
     for format in ["csr", "dia-sym"] {
-        let dev = &mut default_backend().unwrap();
         let own =
             |a: Csr<f64>, format: &str| LinearSystem::new(a).method("qmr").format(format).with_adjoint();
-        let mut prepared = own(a.clone(), format).prepare(dev).unwrap();
-        prepared.update_values(dev, &irregular(&a, 3)).unwrap();
-        let mark = dev.mark();
+        let dev = own_device();
+        let mut prepared = own(a.clone(), format).on(&dev).prepare().unwrap();
+        prepared.update_values(&irregular(&a, 3)).unwrap();
+        let before = dev.in_use();
         for step in 3..6 {
-            prepared.update_values(dev, &irregular(&a, step)).unwrap();
+            prepared.update_values(&irregular(&a, step)).unwrap();
         }
-        assert_eq!(dev.mark(), mark);
-        let (x, outcome) = prepared.solve(dev, &b).unwrap();
+        assert_eq!(dev.in_use(), before);
+        let (x, outcome) = prepared.solve(&b).unwrap();
         assert!(outcome.converged(), "{format}: {outcome:?}");
-        let other = &mut default_backend().unwrap();
         let fresh = a.with_values(irregular(&a, 5)).unwrap();
-        let mut anew = own(fresh, &prepared.format().name).prepare(other).unwrap();
-        assert_eq!(x, anew.solve(other, &b).unwrap().0, "{format}");
+        let mut anew = own(fresh, &prepared.format().name).prepare().unwrap();
+        assert_eq!(x, anew.solve(&b).unwrap().0, "{format}");
     }
 }
 
@@ -124,23 +117,17 @@ fn a_matrix_that_ceases_to_be_hermitian_gets_its_adjoint() {
 fn refinement_takes_values_that_do_not_fit_its_formats() {
     let a = suited("stencil");
     let b = Array1::ones(a.rows());
-    let dev = &mut default_backend().unwrap();
-    let mut prepared = system(a.clone(), "auto", true).prepare(dev).unwrap();
+    let mut prepared = system(a.clone(), "auto", true).prepare().unwrap();
     let stencils = |choices: &[String]| choices.iter().filter(|c| c.contains(" stencil: ")).count();
-    assert_eq!(
-        stencils(&prepared.solve(dev, &b).unwrap().1.choices),
-        2,
-        "the residuals' and the corrections'"
-    );
+    assert_eq!(stencils(&prepared.solve(&b).unwrap().1.choices), 2, "the residuals' and the corrections'");
     for step in 0..3 {
-        prepared.update_values(dev, &irregular(&a, step)).unwrap();
-        let (x, outcome) = prepared.solve(dev, &b).unwrap();
+        prepared.update_values(&irregular(&a, step)).unwrap();
+        let (x, outcome) = prepared.solve(&b).unwrap();
         assert!(outcome.converged());
         assert_eq!(stencils(&outcome.choices), 0, "{:?}", outcome.choices);
-        let other = &mut default_backend().unwrap();
         let fresh = a.with_values(irregular(&a, step)).unwrap();
-        let mut anew = system(fresh, "auto", true).prepare(other).unwrap();
-        assert_eq!(x, anew.solve(other, &b).unwrap().0, "{step}");
+        let mut anew = system(fresh, "auto", true).prepare().unwrap();
+        assert_eq!(x, anew.solve(&b).unwrap().0, "{step}");
     }
 }
 
@@ -148,35 +135,32 @@ fn refinement_takes_values_that_do_not_fit_its_formats() {
 fn a_refused_preconditioner_leaves_the_new_place_in_order() {
     let a = suited("stencil");
     let b = Array1::ones(a.rows());
-    let dev = &mut default_backend().unwrap();
-    let mut prepared = system(a.clone(), "stencil", false).prepare(dev).unwrap();
+    let mut prepared = system(a.clone(), "stencil", false).prepare().unwrap();
     let mut bad = irregular(&a, 1);
     let at = (a.row_ptr()[7] as usize..).find(|&k| a.col_idx()[k] == 7).unwrap();
     bad[at] = 0.0;
-    assert!(matches!(prepared.update_values(dev, &bad), Err(Error::Entry { row: 7, column: 7, .. })));
+    assert!(matches!(prepared.update_values(&bad), Err(Error::Entry { row: 7, column: 7, .. })));
     // The matrix is new and the preconditioner is not: nothing is solved with these.
-    let refused = prepared.solve(dev, &b).unwrap_err().to_string();
+    let refused = prepared.solve(&b).unwrap_err().to_string();
     assert!(refused.contains("row 7") && refused.contains("refused"), "{refused}");
     let (columns, mut solutions) = (Array2::ones((a.rows(), 2)), Array2::zeros((a.rows(), 2)));
-    let refused = prepared.solve_columns(dev, columns.view(), solutions.view_mut());
+    let refused = prepared.solve_columns(columns.view(), solutions.view_mut());
     assert!(matches!(refused, Err(Error::Structure { .. })), "{refused:?}");
     // Values that change nothing do not help either.
-    assert!(matches!(prepared.update_values(dev, &bad[1..]), Err(Error::Length { .. })));
-    assert!(prepared.solve(dev, &b).is_err());
-    prepared.update_values(dev, &irregular(&a, 2)).unwrap();
-    let (x, outcome) = prepared.solve(dev, &b).unwrap();
+    assert!(matches!(prepared.update_values(&bad[1..]), Err(Error::Length { .. })));
+    assert!(prepared.solve(&b).is_err());
+    prepared.update_values(&irregular(&a, 2)).unwrap();
+    let (x, outcome) = prepared.solve(&b).unwrap();
     assert!(outcome.converged());
     let format = prepared.format();
     assert_ne!(format.name, "stencil");
     assert!(outcome.choices.contains(&format.sentence("format")), "{:?}", outcome.choices);
     // Nor do they harm a system that is in order.
-    assert!(matches!(prepared.update_values(dev, &bad[1..]), Err(Error::Length { .. })));
-    assert!(prepared.solve(dev, &b).unwrap().1.converged());
-    let other = &mut default_backend().unwrap();
-    let mut anew = system(a.with_values(irregular(&a, 2)).unwrap(), &prepared.format().name, false)
-        .prepare(other)
-        .unwrap();
-    assert_eq!(x, anew.solve(other, &b).unwrap().0);
+    assert!(matches!(prepared.update_values(&bad[1..]), Err(Error::Length { .. })));
+    assert!(prepared.solve(&b).unwrap().1.converged());
+    let mut anew =
+        system(a.with_values(irregular(&a, 2)).unwrap(), &prepared.format().name, false).prepare().unwrap();
+    assert_eq!(x, anew.solve(&b).unwrap().0);
 }
 
 #[test]
@@ -186,23 +170,23 @@ fn a_chosen_preconditioner_gives_way_to_values_it_does_not_take() {
     let symmetric = |step: usize| -> Vec<f64> {
         a.entries().map(|(i, j, v)| v * (1.0 + 1e-3 / (1.0 + ((i + j + step) % 11) as f64))).collect()
     };
-    let dev = &mut default_backend().unwrap();
-    let mut prepared = LinearSystem::new(a.clone()).prepare(dev).unwrap();
+    let dev = own_device();
+    let mut prepared = LinearSystem::new(a.clone()).on(&dev).prepare().unwrap();
     assert_eq!(prepared.preconditioner().name, "multigrid");
-    prepared.update_values(dev, &a.values().iter().map(|v| 2.0 * v).collect::<Vec<_>>()).unwrap();
+    prepared.update_values(&a.values().iter().map(|v| 2.0 * v).collect::<Vec<_>>()).unwrap();
     assert_eq!(prepared.preconditioner().name, "multigrid");
-    prepared.update_values(dev, &symmetric(1)).unwrap();
-    let mark = dev.mark();
+    prepared.update_values(&symmetric(1)).unwrap();
+    let before = dev.in_use();
     for step in 1..4 {
-        prepared.update_values(dev, &symmetric(step)).unwrap();
-        let (_, outcome) = prepared.solve(dev, &b).unwrap();
+        prepared.update_values(&symmetric(step)).unwrap();
+        let (_, outcome) = prepared.solve(&b).unwrap();
         assert!(outcome.converged(), "{outcome:?}");
         let why = "multigrid rejects the new values";
         assert!(outcome.choices.iter().any(|choice| choice.ends_with(why)), "{:?}", outcome.choices);
         assert!(!outcome.choices.iter().any(|choice| choice.starts_with("preconditioner multigrid")));
     }
-    assert_eq!(dev.mark(), mark);
+    assert_eq!(dev.in_use(), before);
     // A preconditioner that was requested explicitly is not replaced.
-    let mut prepared = LinearSystem::new(a.clone()).preconditioner("multigrid").prepare(dev).unwrap();
-    assert!(matches!(prepared.update_values(dev, &symmetric(1)), Err(Error::Unsupported { .. })));
+    let mut prepared = LinearSystem::new(a.clone()).preconditioner("multigrid").prepare().unwrap();
+    assert!(matches!(prepared.update_values(&symmetric(1)), Err(Error::Unsupported { .. })));
 }

@@ -1,4 +1,5 @@
 //! Systems solved in another row order, in a measured format, with the adjoint available.
+use super::own_device;
 use lacuna::formats::{Permutation, Profile, reverse_cuthill_mckee};
 use lacuna::ndarray::{Array2, ArrayView1, s};
 use lacuna::prelude::*;
@@ -17,28 +18,27 @@ fn scattered() -> Csr<f64> {
 fn solutions_are_in_the_order_given() {
     let a = scattered();
     let b: Array1<f64> = (0..600).map(|i| (i % 17) as f64 - 8.0).collect();
-    let mut dev = default_backend().unwrap();
-    let solve = |dev: &mut DefaultBackend, order: &str| {
+    let solve = |order: &str| {
         let mut system = LinearSystem::new(a.clone())
             .reorder(order)
             .stop(Stop { rtol: 1e-12, ..Stop::default() })
-            .prepare(dev)
+            .prepare()
             .unwrap();
-        let (x, outcome) = system.solve(dev, b.view()).unwrap();
+        let (x, outcome) = system.solve(b.view()).unwrap();
         assert!(outcome.converged());
         // Strided views, starting from the solution: no iterations are needed.
         let (mut wide, mut twice) = (Array2::zeros((600, 2)), Array2::zeros((600, 3)));
         twice.column_mut(1).assign(&b);
         wide.column_mut(0).assign(&x);
-        let again = system.solve_into(dev, twice.slice(s![.., 1]), wide.column_mut(0)).unwrap();
+        let again = system.solve_into(twice.slice(s![.., 1]), wide.column_mut(0)).unwrap();
         assert_eq!((again.converged(), again.iterations), (true, 0));
         assert_eq!(wide.column(0), x);
         (x, outcome.choices, system.order().clone())
     };
-    let (want, choices, order) = solve(&mut dev, "none");
+    let (want, choices, order) = solve("none");
     assert_eq!((choices.len(), order.name.as_str()), (3, "none"));
     for name in ["rcm", "length", "parts"] {
-        let (x, choices, order) = solve(&mut dev, name);
+        let (x, choices, order) = solve(name);
         assert_eq!(order.name, name);
         assert_eq!(choices[3], order.sentence("order"));
         let scale = want.iter().fold(0.0f64, |most, v| most.max(v.abs()));
@@ -47,27 +47,26 @@ fn solutions_are_in_the_order_given() {
     let better = a.permuted(&reverse_cuthill_mckee(&a)).unwrap();
     let [before, after] = [&a, &better].map(Profile::of);
     assert!(4 * after.profile < before.profile);
-    let (_, _, order) = solve(&mut dev, "rcm");
+    let (_, _, order) = solve("rcm");
     let why = format!("bandwidth {} instead of {}", after.bandwidth, before.bandwidth);
     assert!(order.why.starts_with(&why), "{}", order.why);
 }
 
 #[test]
 fn errors_name_rows_as_they_were_given() {
-    let mut dev = default_backend().unwrap();
-    let mut system = LinearSystem::new(scattered()).reorder("rcm").prepare(&mut dev).unwrap();
+    let mut system = LinearSystem::new(scattered()).reorder("rcm").prepare().unwrap();
     let mut b = Array1::ones(600);
     b[123] = f64::NAN;
-    let error = system.solve(&mut dev, b.view()).unwrap_err();
+    let error = system.solve(b.view()).unwrap_err();
     assert!(matches!(error, Error::Element { row: 123, .. }), "{error}");
-    let error = system.solve(&mut dev, Array1::ones(599).view()).unwrap_err();
+    let error = system.solve(Array1::ones(599).view()).unwrap_err();
     assert!(matches!(error, Error::Length { .. }), "{error}");
     let mut t = scattered().to_triplets();
     t.push(77, 77, -scattered().get(77, 77).unwrap());
     let system = LinearSystem::new(t.to_csr().unwrap()).reorder("rcm").preconditioner("jacobi");
-    let error = system.prepare(&mut dev).err().unwrap();
+    let error = system.prepare().err().unwrap();
     assert!(matches!(error, Error::Entry { row: 77, column: 77, .. }), "{error}");
-    let error = LinearSystem::new(scattered()).reorder("rmc").prepare(&mut dev).err().unwrap();
+    let error = LinearSystem::new(scattered()).reorder("rmc").prepare().err().unwrap();
     assert!(error.to_string().contains("got `rmc`"), "{error}");
 }
 
@@ -85,57 +84,55 @@ fn rows_are_matched_with_columns_where_the_diagonal_has_zeros() {
     let wanted: Array1<f64> = (0..600).map(|i| (i % 17) as f64 - 8.0).collect();
     let mut b = Array1::zeros(600);
     a.product(wanted.as_slice().unwrap(), b.as_slice_mut().unwrap()).unwrap();
-    let mut dev = default_backend().unwrap();
     let stop = Stop { rtol: 1e-12, ..Stop::default() };
-    let mut system = LinearSystem::new(a.clone()).stop(stop).prepare(&mut dev).unwrap();
+    let mut system = LinearSystem::new(a.clone()).stop(stop).prepare().unwrap();
     assert_eq!(system.order().name, "matching");
     let close = |x: ArrayView1<'_, f64>, scale: f64| (&x * scale - &wanted).iter().all(|d| d.abs() <= 1e-8);
-    let (x, outcome) = system.solve(&mut dev, b.view()).unwrap();
+    let (x, outcome) = system.solve(b.view()).unwrap();
     assert!(outcome.converged() && close(x.view(), 1.0), "{outcome:?}");
     assert!(outcome.choices.contains(&system.order().sentence("order")));
-    let again = system.solve_into(&mut dev, b.view(), &mut x.clone()).unwrap();
+    let again = system.solve_into(b.view(), &mut x.clone()).unwrap();
     assert_eq!((again.converged(), again.iterations), (true, 0));
     let both = Array2::from_shape_fn((600, 2), |(i, j)| b[i] * (j + 1) as f64);
     let mut columns = Array2::zeros((600, 2));
-    let outcomes = system.solve_columns(&mut dev, both.view(), columns.view_mut()).unwrap();
+    let outcomes = system.solve_columns(both.view(), columns.view_mut()).unwrap();
     assert!(outcomes.iter().all(|outcome| outcome.converged()) && close(columns.column(1), 0.5));
     let doubled: Vec<f64> = a.values().iter().map(|v| 2.0 * v).collect();
-    system.update_values(&mut dev, &doubled).unwrap();
-    let (x, outcome) = system.solve(&mut dev, b.view()).unwrap();
+    system.update_values(&doubled).unwrap();
+    let (x, outcome) = system.solve(b.view()).unwrap();
     assert!(outcome.converged() && close(x.view(), 2.0), "{outcome:?}");
     b[123] = f64::NAN;
-    let error = system.solve(&mut dev, b.view()).unwrap_err();
+    let error = system.solve(b.view()).unwrap_err();
     assert!(matches!(error, Error::Element { row: 123, .. }), "{error}");
-    let error = system.solve_into(&mut dev, Array1::ones(600).view(), &mut b).unwrap_err();
+    let error = system.solve_into(Array1::ones(600).view(), &mut b).unwrap_err();
     assert!(matches!(error, Error::Element { row: 123, .. }), "{error}");
 
-    let named = LinearSystem::new(a.clone()).method("gmres").prepare(&mut dev).unwrap();
+    let named = LinearSystem::new(a.clone()).method("gmres").prepare().unwrap();
     assert_eq!(named.order().name, "none", "a named method takes the matrix as it is");
-    let asked = LinearSystem::new(a).method("gmres").reorder("matching").prepare(&mut dev).unwrap();
+    let asked = LinearSystem::new(a).method("gmres").reorder("matching").prepare().unwrap();
     assert_eq!(asked.order().name, "matching");
 }
 
 #[test]
 fn rows_stay_where_entries_mirror_each_other_or_no_order_helps() {
-    let mut dev = default_backend().unwrap();
-    let order = |dev: &mut DefaultBackend, entries: &[(usize, usize, f64)]| {
+    let order = |entries: &[(usize, usize, f64)]| {
         let mut t = Triplets::new(3, 3);
         entries.iter().for_each(|&(i, j, v)| t.push(i, j, v));
-        LinearSystem::new(t.to_csr().unwrap()).prepare(dev).unwrap().order().name.clone()
+        LinearSystem::new(t.to_csr().unwrap()).prepare().unwrap().order().name.clone()
     };
     let saddle = [(0, 0, 4.0), (0, 2, 1.0), (1, 1, 3.0), (1, 2, 2.0), (2, 0, 5.0), (2, 1, -1.0)];
-    assert_eq!(order(&mut dev, &saddle), "none");
-    assert_eq!(order(&mut dev, &[(0, 1, 1.0), (1, 2, 1.0), (2, 0, 1.0)]), "matching");
-    assert_eq!(order(&mut dev, &[(0, 1, 1.0), (1, 1, 1.0), (2, 0, 1.0)]), "none");
+    assert_eq!(order(&saddle), "none");
+    assert_eq!(order(&[(0, 1, 1.0), (1, 2, 1.0), (2, 0, 1.0)]), "matching");
+    assert_eq!(order(&[(0, 1, 1.0), (1, 1, 1.0), (2, 0, 1.0)]), "none");
 }
 
 #[test]
 fn tuning_leaves_nothing_on_the_device() {
     let a = Arc::new(scattered());
-    let mut dev = default_backend().unwrap();
-    let before = dev.mark();
-    let tuned = tune_format(&mut dev, &a, &Structure::of(&*a)).unwrap();
-    assert_eq!(dev.mark(), before);
+    let dev = own_device();
+    let before = dev.in_use();
+    let tuned = tune_format(&dev, &a, &Structure::of(&*a)).unwrap();
+    assert_eq!(dev.in_use(), before);
     assert!(tuned.times.iter().any(|(name, _)| *name == "csr"));
     assert!(tuned.times.is_sorted_by(|a, b| a.1 <= b.1));
     assert!(tuned.why().contains(&format!("us a product in {}", tuned.name())), "{}", tuned.why());
@@ -151,8 +148,7 @@ fn methods_that_need_the_adjoint_say_so_without_it() {
         k.restart(|k| k.spmv_dot(a, s.x, y, residual));
         k.each(|k| k.spmv_dot(&ah, s.b, y, s.count(Pass::new("turned").dot(yy, y, y), yy)));
     }
-    let mut dev = default_backend().unwrap();
-    let error = LinearSystem::new(scattered()).own_method(turned).prepare(&mut dev).err().unwrap();
+    let error = LinearSystem::new(scattered()).own_method(turned).prepare().err().unwrap();
     assert!(error.to_string().contains("does not know its transpose"), "{error}");
-    LinearSystem::new(scattered()).own_method(turned).with_adjoint().prepare(&mut dev).unwrap();
+    LinearSystem::new(scattered()).own_method(turned).with_adjoint().prepare().unwrap();
 }

@@ -1,5 +1,5 @@
 //! User-defined methods: functions of about 20 lines, outside the solver crate.
-use lacuna::Kind;
+use lacuna::NumberType;
 use lacuna::ndarray::arr2;
 use lacuna::prelude::*;
 
@@ -69,14 +69,13 @@ fn hermitian<T: Scalar>(n: usize) -> Csr<T> {
 fn converges<T: Scalar>(own: impl Method<T> + 'static) {
     let a = hermitian::<T>(500);
     let b = Array1::from_shape_fn(500, |i| T::from_parts((i % 7) as f64 - 3.0, 1.0));
-    let rtol = if matches!(T::KIND, Kind::F32 | Kind::C32) { 1e-5 } else { 1e-10 };
-    let mut dev = default_backend().unwrap();
+    let rtol = if matches!(T::KIND, NumberType::F32 | NumberType::C32) { 1e-5 } else { 1e-10 };
     let mut system = LinearSystem::new(a.clone())
         .own_method(own)
         .stop(Stop { rtol, max_iters: 500, ..Stop::default() })
-        .prepare(&mut dev)
+        .prepare()
         .unwrap();
-    let (x, outcome) = system.solve(&mut dev, b.view()).unwrap();
+    let (x, outcome) = system.solve(b.view()).unwrap();
     assert_eq!(outcome.reason, Reason::Converged, "{outcome:?}");
     assert_eq!(outcome.history.len() as u64, outcome.iterations + 1);
     let mut ax = vec![T::zero(); 500];
@@ -114,9 +113,8 @@ in_every_type! { steepest_descent conjugate_residuals }
 fn conjugate_residuals_never_grow_and_need_as_few_iterations_as_cg() {
     let a = Spec::parse("gen:poisson2d:30x30").unwrap().build::<f64>().unwrap();
     let b = Array1::ones(a.rows());
-    let mut dev = default_backend().unwrap();
-    let mut with = |system: LinearSystem<f64>| {
-        system.preconditioner("none").prepare(&mut dev).unwrap().solve(&mut dev, b.view()).unwrap().1
+    let with = |system: LinearSystem<f64>| {
+        system.preconditioner("none").prepare().unwrap().solve(b.view()).unwrap().1
     };
     let own = with(LinearSystem::new(a.clone()).own_method(conjugate_residuals));
     let cg = with(LinearSystem::new(a).method("classical-cg"));
@@ -128,21 +126,20 @@ fn conjugate_residuals_never_grow_and_need_as_few_iterations_as_cg() {
 #[test]
 fn an_indefinite_matrix_under_steepest_descent_is_reported() {
     let a = from_dense(arr2(&[[1.0, 0.0], [0.0, -2.0]]).view()).unwrap();
-    let mut dev = default_backend().unwrap();
-    let mut system = LinearSystem::new(a).own_method(steepest_descent).prepare(&mut dev).unwrap();
-    let (_, outcome) = system.solve(&mut dev, Array1::ones(2).view()).unwrap();
+    let mut system = LinearSystem::new(a).own_method(steepest_descent).prepare().unwrap();
+    let (_, outcome) = system.solve(Array1::ones(2).view()).unwrap();
     assert_eq!(outcome.reason, Reason::IndefiniteOperator);
 }
 
 #[test]
 fn a_method_may_be_recorded_by_hand() {
     let a = hermitian::<f64>(50);
-    let mut dev = default_backend().unwrap();
+    let dev = default_device().unwrap();
     let op = dev.matrix(std::sync::Arc::new(a)).unwrap();
     let stop = Stop::default();
     let own = conjugate_residuals::<f64>;
-    let mut solver = Solver::new(&mut dev, &op, None, &own, stop).unwrap();
+    let mut solver = Solver::new(&dev, &op, None, &own, stop).unwrap();
     let mut x = vec![0.0; 50];
-    assert!(solver.solve(&mut dev, &[1.0; 50], &mut x).unwrap().converged());
+    assert!(solver.solve(&[1.0; 50], &mut x).unwrap().converged());
     assert_eq!(solver.program().counts(), 1);
 }

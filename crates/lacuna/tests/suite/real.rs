@@ -43,10 +43,9 @@ fn solved<T: Scalar>(path: &Path) -> Option<Outcome> {
     let name = path.file_stem().unwrap().to_str().unwrap();
     let b = path.with_file_name(format!("{name}_b.mtx"));
     let b = if b.exists() { Array1::from(mm::read_vector::<T>(&b).unwrap()) } else { Array1::ones(a.rows()) };
-    let mut dev = default_backend().unwrap();
     let stop = Stop { rtol: 1e-8, max_iters: (10 * a.rows() as u64).clamp(1000, 100_000), ..Stop::default() };
-    let mut system = LinearSystem::new(a.clone()).stop(stop).prepare(&mut dev).unwrap();
-    let (x, outcome) = system.solve(&mut dev, b.view()).unwrap();
+    let mut system = LinearSystem::new(a.clone()).stop(stop).prepare().unwrap();
+    let (x, outcome) = system.solve(b.view()).unwrap();
     let norm = b.iter().map(|b| b.modulus().powi(2)).sum::<f64>().sqrt();
     let residual = residual_norm(&a, b.as_slice().unwrap(), x.as_slice().unwrap()) / norm;
     assert!(!outcome.converged() || residual <= 1.01e-8, "{name}: {residual:e} {outcome:?}");

@@ -1,6 +1,6 @@
 //! Shared by the tests of this crate: a device of each shape and mode, or a printed skip.
 #![allow(dead_code, reason = "each test file uses its part")]
-use lacuna_engine::Scalar;
+use lacuna_engine::{Device, Scalar};
 use lacuna_formats::Csr;
 use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,10 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The device that `LACUNA_OPENCL_DEVICE` names, or the first, in the given mode, with the shape of its kind
 /// (or `LACUNA_OPENCL_SHAPE`). `None`, with a message, if there is no device; fails if `LACUNA_REQUIRE` names
 /// `opencl`.
-pub(crate) fn device(mode: Mode) -> Option<OpenCl> {
+pub(crate) fn device(mode: Mode) -> Option<Device> {
     let options = OpenClOptions { mode, ..OpenClOptions::from_env().expect("the environment's options") };
     match OpenCl::new(options) {
-        Ok(dev) => Some(dev),
+        Ok(dev) => Some(dev.into()),
         Err(error) => {
             let required = std::env::var("LACUNA_REQUIRE").unwrap_or_default();
             assert!(!required.split(',').any(|name| name == "opencl"), "required but not there: {error}");
@@ -21,9 +21,15 @@ pub(crate) fn device(mode: Mode) -> Option<OpenCl> {
     }
 }
 
+/// Bytes of device memory that a device holds.
+pub(crate) fn held(dev: &Device) -> u64 {
+    dev.with(|dev: &mut OpenCl| dev.held_bytes()).expect("an OpenCL device")
+}
+
 /// A device for each mode in which it runs programs, except `Auto`.
-pub(crate) fn devices() -> Vec<(Mode, OpenCl)> {
-    let modes = device(Mode::Auto).map(|dev| dev.modes()).into_iter().flatten();
+pub(crate) fn devices() -> Vec<(Mode, Device)> {
+    let modes = device(Mode::Auto).and_then(|dev| dev.with(|dev: &mut OpenCl| dev.modes()).ok());
+    let modes = modes.into_iter().flatten();
     modes.filter(|mode| *mode != Mode::Auto).filter_map(|mode| Some((mode, device(mode)?))).collect()
 }
 

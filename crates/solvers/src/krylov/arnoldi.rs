@@ -195,7 +195,7 @@ impl<T: Scalar> Arnoldi<T> {
     /// Orthogonalises `w` against columns 0 to `j`. Returns the pass that updates the residual norm.
     pub(super) fn project(&self, k: &mut Recorder<'_, T>, j: usize, w: Vector<T>) -> Pass<T> {
         let Arnoldi { small, norm, rr, ww, .. } = *self;
-        let h = Cells::new(small.h.first + (j * (small.m + 1)) as u32, j as u32 + 2, small.h.serial);
+        let h = small.h.part(j * (small.m + 1), j + 2);
         self.orthogonalize(k, [h.take(j + 1), self.again.take(j + 1)], j, w);
         Pass::new("rotate").eval(norm, ww.sqrt()).eval(h.at(j + 1), norm).rotate(small, j, rr)
     }

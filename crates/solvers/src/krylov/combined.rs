@@ -2,7 +2,7 @@
 use crate::named::{OptionInfo, name_of};
 use crate::{PRECONDITIONERS, PrecondInfo};
 
-/// A method by the name it has in the books.
+/// A textbook name for Richardson's iteration with a given preconditioner.
 #[derive(Clone, Copy, Debug)]
 pub struct Combined {
     /// The name it goes by.
@@ -26,6 +26,9 @@ const COMBINED: [Combined; 4] = [
 ];
 
 impl Combined {
+    /// The method that they are.
+    pub const METHOD: &str = "richardson";
+
     /// All whose preconditioner is built in.
     pub fn all() -> impl Iterator<Item = Combined> {
         COMBINED.into_iter().filter(|method| method.preconditioner().is_some())

@@ -36,24 +36,25 @@ impl Listed for PipelinedGmres {
     }
 }
 
-/// The triangular system `R y = ξ` of a cycle.
-fn triangle<T: Scalar>(k: &mut Recorder<'_, T>, m: usize) -> Hessenberg<T> {
-    let r = k.run_of_cells(m * (m + 1) + 1);
+/// The triangular system `R y = ξ` of a cycle, and its columns with the cell before the first.
+fn triangle<T: Scalar>(k: &mut Recorder<'_, T>, m: usize) -> (Hessenberg<T>, Cells<T>) {
+    let columns = k.run_of_cells(m * (m + 1) + 1);
     let [used] = k.cells();
     k.multi_axpy_dot(Pass::new("empty").eval(used, 0.0));
-    Hessenberg {
+    let small = Hessenberg {
         m,
-        h: Cells::new(r.first + 1, r.count - 1, r.serial),
+        h: columns.part(1, m * (m + 1)),
         rotations: k.run_of_cells(2 * m),
         g: k.run_of_cells(m + 1),
         y: k.run_of_cells(m),
         used,
-    }
+    };
+    (small, columns)
 }
 
 /// Column `j` of `R`, after a cell for the projection on the first direction, which is not in the basis.
-fn column<T: Scalar>(small: Hessenberg<T>, j: usize) -> (Cells<T>, Cell<T>) {
-    let all = Cells::new(small.h.first - 1 + (j * (small.m + 1)) as u32, j as u32 + 2, small.h.serial);
+fn column<T: Scalar>(columns: Cells<T>, m: usize, j: usize) -> (Cells<T>, Cell<T>) {
+    let all = columns.part(j * (m + 1), j + 2);
     (all.take(j + 1), all.at(j + 1))
 }
 
@@ -74,7 +75,7 @@ impl<T: Scalar> Method<T> for PipelinedGmres {
         // Column 0 is the residual at the beginning of the cycle, scaled; columns 1 to m are the basis.
         let v = k.basis(n, m + 1);
         let (r, t) = (k.vector(n), s.m.map(|_| k.vector(n)));
-        let small = triangle(k, m);
+        let (small, columns) = triangle(k, m);
         let [rr, ww, norm, xi, goal] = k.cells();
 
         let residual = Pass::new("residual").set(r, b - r).set(v.column(0), r).dot(rr, r, r);
@@ -93,7 +94,7 @@ impl<T: Scalar> Method<T> for PipelinedGmres {
         k.each(|k| {
             k.steps(m, |k, j| {
                 let (vj, w) = (v.column(j), v.column(j + 1));
-                let (h, last) = column(small, j);
+                let (h, last) = column(columns, m, j);
                 k.multi_axpy_dot(Pass::new("normalize").set(vj, vj / norm).set(r, r - xi * vj));
                 s.operate(k, vj, t, w, Pass::nothing());
                 k.basis_dot(v, w, h);

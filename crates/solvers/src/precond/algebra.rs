@@ -1,5 +1,5 @@
 //! Sparse algebra for a set-up, on the device of the matrix.
-use lacuna_engine::{Backend, Format, Graph, Result, Scalar};
+use lacuna_engine::{Device, Format, Graph, Result, Scalar};
 use lacuna_formats::Csr;
 
 /// Minimum number of entries: the host takes a few milliseconds for fewer.
@@ -20,7 +20,7 @@ pub trait SparseAlgebra<T: Scalar> {
     /// [`lacuna_engine::Error::Shape`] if shapes do not match; device failures.
     fn product(&mut self, factors: &[&Csr<T>]) -> Result<Option<Csr<T>>>;
 
-    /// Rows no two of which are within two steps of each other: see [`Backend::distance_two_set`]. Provided: `None`.
+    /// Rows no two of which are within two steps of each other: see [`lacuna_engine::Backend::distance_two_set`]. Provided: `None`.
     ///
     /// # Errors
     /// As there.
@@ -39,18 +39,18 @@ impl<T: Scalar> SparseAlgebra<T> for OnHost {
     }
 }
 
-/// A backend does what is large.
-pub(super) struct OnDevice<'d, B: Backend>(pub(super) &'d mut B);
+/// A device does what is large.
+pub(super) struct OnDevice<'d>(pub(super) &'d Device);
 
-impl<B: Backend> Drop for OnDevice<'_, B> {
+impl Drop for OnDevice<'_> {
     fn drop(&mut self) {
         self.0.finish_sparse_algebra();
     }
 }
 
-impl<T: Scalar, B: Backend> SparseAlgebra<T> for OnDevice<'_, B> {
+impl<T: Scalar> SparseAlgebra<T> for OnDevice<'_> {
     fn is_for(&self, entries: usize) -> bool {
-        entries >= WORTH && self.0.has_fast_sparse_algebra()
+        entries >= WORTH && self.0.has_fast_sparse_algebra().unwrap_or(false)
     }
 
     fn product(&mut self, factors: &[&Csr<T>]) -> Result<Option<Csr<T>>> {
@@ -58,7 +58,7 @@ impl<T: Scalar, B: Backend> SparseAlgebra<T> for OnDevice<'_, B> {
             return Ok(None);
         }
         let factors: Vec<&dyn Format<T>> = factors.iter().map(|factor| *factor as &dyn Format<T>).collect();
-        let Some(product) = self.0.sparse_product(&factors)? else { return Ok(None) };
+        let Some(product) = self.0.sparse_product::<T>(&factors)? else { return Ok(None) };
         let (rows, cols) = product.shape;
         Csr::new(rows, cols, product.row_ptr, product.col_idx, product.values).map(Some)
     }

@@ -3,7 +3,7 @@ use super::adjoint::{self, ADJOINT, kept_adjoint};
 use super::ilu0::in_order;
 use super::triangles::{Factors, Solves, apply, apply_adjoint, name_with};
 use crate::named::{OptionInfo, Settings};
-use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::algebra::build_rows;
 use lacuna_formats::factor::{Pivots, ilu0};
@@ -72,8 +72,9 @@ impl<T: Scalar> Preconditioner<T> for BlockIlu {
         let refuses = (self.pivots == Pivots::Refuse).then(|| "pivots=refuse".into());
         name_with("block-ilu", size.into_iter().chain(refuses).chain(adjoint::said(self.adjoint)).collect())
     }
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
         let (order, starts) = parts(a, self.size);
+        setup.check()?;
         let inside = inside_blocks(a, &order, &starts)?;
         let made = ilu0(&inside, self.pivots).map_err(|error| match in_order(error, &order) {
             Error::Entry { row, column, message, .. } => {
@@ -81,6 +82,7 @@ impl<T: Scalar> Preconditioner<T> for BlockIlu {
             }
             other => other,
         })?;
+        setup.check()?;
         let ones = vec![T::one(); a.rows()];
         let factors = Factors {
             lower: &made.factor,

@@ -2,10 +2,10 @@
 use super::adjoint::{self, ADJOINT, kept_adjoint};
 use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
-use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::algebra::build_rows;
-use lacuna_formats::{BLOCK_SIZES, Csr, Structure, compact_parts, convert, parallel};
+use lacuna_formats::{BLOCK_SIZES, Csr, Structure, compact_parts, convert};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -97,13 +97,13 @@ impl<T: Scalar> Preconditioner<T> for BlockJacobi {
         let size = self.size.map(|size| format!("size={size}"));
         name_with("block-jacobi", size.into_iter().chain(adjoint::said(self.adjoint)).collect())
     }
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
         let (size, blocks) = self.blocks_of(a);
         let order: Vec<u32> = match blocks {
             Blocks::Consecutive => (0..a.rows() as u32).collect(),
             Blocks::Connected => compact_parts(a, size).order().to_vec(),
         };
-        let inverse = Arc::new(inverted(a, order, size)?);
+        let inverse = Arc::new(inverted(a, order, size, setup)?);
         let stored = blocks == Blocks::Consecutive && BLOCK_SIZES.contains(&size);
         let format =
             if stored && a.rows().is_multiple_of(size) { format!("bcsr{size}") } else { "csr".into() };
@@ -128,13 +128,20 @@ impl<T: Scalar> Preconditioner<T> for BlockJacobi {
 }
 
 /// The block diagonal matrix of the inverses, where each `size` rows of the order make a block.
-fn inverted<T: Scalar>(a: &Csr<T>, mut order: Vec<u32>, size: usize) -> Result<Csr<T>> {
+fn inverted<T: Scalar>(
+    a: &Csr<T>,
+    mut order: Vec<u32>,
+    size: usize,
+    setup: &mut Setup<'_, T>,
+) -> Result<Csr<T>> {
     let n = a.rows();
     order.chunks_mut(size).for_each(<[u32]>::sort_unstable);
     // Where each row is in the order.
     let mut place = vec![0u32; n];
     order.iter().enumerate().for_each(|(at, &row)| place[row as usize] = at as u32);
-    let mut inverses = vec![T::zero(); n.div_ceil(size.max(1)) * size * size];
+    let entries = n.div_ceil(size.max(1)) * size * size;
+    setup.check_memory(OPERATION, (entries * size_of::<T>()) as u64)?;
+    let mut inverses = vec![T::zero(); entries];
     let bad = |(block, (inverse, rows)): (usize, (&mut [T], &[u32]))| {
         let m = rows.len();
         let inside = block * size..block * size + m;
@@ -161,9 +168,13 @@ fn inverted<T: Scalar>(a: &Csr<T>, mut order: Vec<u32>, size: usize) -> Result<C
         None
     };
     let parts = inverses.chunks_mut(GRAIN * size * size).zip(order.chunks(GRAIN * size)).enumerate();
-    let first_bad = parallel::map(parts, |(part, (inverses, order))| {
-        (part * GRAIN..).zip(inverses.chunks_mut(size * size).zip(order.chunks(size))).find_map(bad)
-    });
+    let first_bad = setup.map(
+        parts,
+        || (),
+        |(), (part, (inverses, order))| {
+            (part * GRAIN..).zip(inverses.chunks_mut(size * size).zip(order.chunks(size))).find_map(bad)
+        },
+    )?;
     if let Some(block) = first_bad.into_iter().flatten().next() {
         let rows = &order[block * size..n.min((block + 1) * size)];
         let (row, last) = (rows[0] as usize, rows[rows.len() - 1]);

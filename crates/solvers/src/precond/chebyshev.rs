@@ -2,7 +2,7 @@
 use super::amg::{Spectrum, spectrum};
 use super::hermitian::check_hermitian;
 use crate::named::{OptionInfo, Settings};
-use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
@@ -64,9 +64,10 @@ impl<T: Scalar> Preconditioner<T> for Chebyshev {
     fn name(&self) -> Cow<'static, str> {
         format!("chebyshev:degree={},ratio={}", self.degree, self.ratio).into()
     }
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
         const OPERATION: &str = "preconditioner `chebyshev`";
         check_hermitian(OPERATION, a)?;
+        setup.check()?;
         let Spectrum { diagonal, radius, norm } = spectrum(OPERATION, a)?;
         if let Some(row) = diagonal.iter().position(|d| d.re() <= 0.0) {
             let message = format!("the diagonal entry is {}; expected a positive one", diagonal[row]);

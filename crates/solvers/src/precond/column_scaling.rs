@@ -1,6 +1,6 @@
 //! Scaling of the columns, for least squares.
 use crate::named::Settings;
-use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector, compiled_here};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
@@ -39,7 +39,7 @@ impl<T: Scalar> Preconditioner<T> for ColumnScaling {
     fn accepts_any_shape(&self) -> bool {
         true
     }
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_, T>) -> Result<Parts<T>> {
         let norms = column_norms(a);
         let [least, most] = [f64::min, f64::max].map(|of| norms.iter().copied().reduce(of).unwrap_or(0.0));
         let d = norms.into_iter().enumerate().map(|(j, norm)| inverse(j, norm)).collect::<Result<_>>()?;

@@ -4,10 +4,9 @@ mod local;
 use super::hermitian::check_hermitian;
 use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
-use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
-use lacuna_formats::algebra::build_rows_with;
 use local::Local;
 use std::borrow::Cow;
 use std::sync::Mutex;
@@ -105,24 +104,20 @@ impl<T: Scalar> Preconditioner<T> for Fsai {
         say(own.tolerance != usual.tolerance, format!("tolerance={}", own.tolerance));
         name_with("fsai", said)
     }
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
         check_hermitian(OPERATION, a)?;
+        let kept = self.pattern.as_ref().filter(|(ptr, _)| setup.is_update() && ptr.len() == a.rows() + 1);
+        if let Some((row_ptr, columns)) = kept {
+            let row = |i: usize| &columns[row_ptr[i] as usize..row_ptr[i + 1] as usize];
+            return Ok(parts(factor(a, setup, |local, i| local.take(row(i)) && local.solve(a))?));
+        }
         let options = self.options;
-        let g = factor(a, |local, i| match options.steps {
+        let g = factor(a, setup, |local, i| match options.steps {
             0 => local.reach(a, i, options.power) && local.solve(a),
             _ => local.grow(a, i, &options),
         })?;
         self.pattern = (options.steps > 0).then(|| (g.row_ptr().to_vec(), g.col_idx().to_vec()));
         Ok(parts(g))
-    }
-    fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        let Some((row_ptr, columns)) = self.pattern.as_ref().filter(|(ptr, _)| ptr.len() == a.rows() + 1)
-        else {
-            return self.set_up(a);
-        };
-        check_hermitian(OPERATION, a)?;
-        let row = |i: usize| &columns[row_ptr[i] as usize..row_ptr[i + 1] as usize];
-        Ok(parts(factor(a, |local, i| local.take(row(i)) && local.solve(a))?))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let ([g, adjoint], [t]) = (on.matrices(), on.scratch());
@@ -135,14 +130,17 @@ impl<T: Scalar> Preconditioner<T> for Fsai {
 }
 
 /// The factor `G`, with each row computed by `solve`, which may fail.
-fn factor<T: Scalar>(a: &Csr<T>, solve: impl Fn(&mut Local<T>, usize) -> bool + Sync) -> Result<Csr<T>> {
+fn factor<T: Scalar>(
+    a: &Csr<T>,
+    setup: &mut Setup<'_, T>,
+    solve: impl Fn(&mut Local<T>, usize) -> bool + Sync,
+) -> Result<Csr<T>> {
     let n = a.rows();
     // The first row that fails, whichever thread finds it.
     let failed = Mutex::new(None::<usize>);
-    let g = build_rows_with(
+    let g = setup.rows(
         OPERATION,
-        n,
-        n,
+        [n, n],
         a.row_shares(),
         || Local::new(n),
         |local, run, out| {

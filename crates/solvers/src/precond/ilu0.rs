@@ -3,7 +3,7 @@ use super::adjoint::{self, ADJOINT, kept_adjoint};
 use super::hermitian::check_hermitian;
 use super::triangles::{Factors, Solves, apply, apply_adjoint, name_with};
 use crate::named::{OptionInfo, Settings};
-use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::factor::{Incomplete, Pivots, ic0, ilu0};
 use lacuna_formats::{Csr, Permutation, by_colours, parallel};
@@ -139,14 +139,16 @@ impl<T: Scalar> Preconditioner<T> for Ilu0 {
     fn name(&self) -> Cow<'static, str> {
         name("ilu0", self.solves, self.pivots, self.adjoint)
     }
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
         let ones = vec![T::one(); a.rows()];
         let parts = |f: &Csr<T>, names: Option<&[u32]>| {
             let lower_reciprocals = Some(&ones[..]);
             let factors = Factors { lower: f, lower_reciprocals, upper: f, upper_reciprocals: None, names };
             factors.parts(self.solves, self.adjoint)
         };
-        factored(a, self.solves, |a| ilu0(a, self.pivots), parts)
+        setup.check()?;
+        let made = factored(a, self.solves, |a| ilu0(a, self.pivots), parts)?;
+        setup.check().map(|()| made)
     }
     fn outweighs_product(&self) -> bool {
         true
@@ -161,20 +163,22 @@ impl<T: Scalar> Preconditioner<T> for Ic0 {
     fn name(&self) -> Cow<'static, str> {
         name("ic0", self.solves, self.pivots, false)
     }
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
         let parts = |lower: &Csr<T>, names: Option<&[u32]>| {
             let upper = lower.adjoint();
             let (lower_reciprocals, upper_reciprocals) = (None, None);
             let factors = Factors { lower, lower_reciprocals, upper: &upper, upper_reciprocals, names };
             factors.parts(self.solves, false)
         };
+        setup.check()?;
         // The factorisation reads one triangle only.
         let (checked, made) = parallel::both(
             a.nnz(),
             || check_hermitian("preconditioner `ic0`", a),
             || factored(a, self.solves, |a| ic0(a, self.pivots), parts),
         );
-        checked.and(made)
+        let made = checked.and(made)?;
+        setup.check().map(|()| made)
     }
     fn outweighs_product(&self) -> bool {
         true

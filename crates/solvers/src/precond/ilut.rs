@@ -2,7 +2,7 @@
 use super::adjoint::{self, ADJOINT, kept_adjoint};
 use super::triangles::{Factors, Solves, name_with};
 use crate::named::{OptionInfo, Settings};
-use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use lacuna_formats::algebra::build_rows;
@@ -129,17 +129,19 @@ impl<T: Scalar> Preconditioner<T> for Ilut {
         said.extend(adjoint::said(self.adjoint));
         name_with("ilut", said)
     }
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        let f = factor::ilut(a, &self.options)?;
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+        setup.check()?;
+        let made = self.made.as_ref().filter(|_| setup.is_update());
+        if let Some(made) = made.and_then(|any| any.downcast_ref::<factor::Ilut<T>>()) {
+            let f = made.refactored(a)?;
+            setup.check()?;
+            return parts(a, &f, self.adjoint);
+        }
+        let f = factor::ilut(a, &self.options, Some(&mut || setup.check()))?;
+        setup.check()?;
         let parts = parts(a, &f, self.adjoint)?;
         self.made = Some(Box::new(f));
         Ok(parts)
-    }
-    fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        match self.made.as_ref().and_then(|any| any.downcast_ref::<factor::Ilut<T>>()) {
-            Some(made) => parts(a, &made.refactored(a)?, self.adjoint),
-            None => self.set_up(a),
-        }
     }
     fn outweighs_product(&self) -> bool {
         true

@@ -1,6 +1,6 @@
 //! Jacobi's preconditioner.
 use crate::named::Settings;
-use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector, compiled_here};
 use lacuna_formats::{Csr, parallel};
 use std::borrow::Cow;
@@ -35,7 +35,7 @@ impl<T: Scalar> Preconditioner<T> for Jacobi {
     fn name(&self) -> Cow<'static, str> {
         "jacobi".into()
     }
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_, T>) -> Result<Parts<T>> {
         let d = inverse_diagonal(a)?;
         let conjugate = T::KIND.is_complex().then(|| d.iter().map(|d| d.conj()).collect());
         let parts = Parts::new().vector(d);

@@ -3,7 +3,7 @@ use super::adjoint::{self, ADJOINT, kept_adjoint};
 use super::inverse_diagonal;
 use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
-use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Matrix, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
@@ -83,7 +83,7 @@ impl<T: Scalar> Preconditioner<T> for Neumann {
         let said = [format!("order={}", self.order), format!("omega={}", self.omega)];
         name_with("neumann", said.into_iter().chain(adjoint::said(self.adjoint)).collect())
     }
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_, T>) -> Result<Parts<T>> {
         let (omega, n) = (T::from_real(self.omega), a.rows());
         let d: Vec<T> = inverse_diagonal(a)?.into_iter().map(|d| omega * d).collect();
         let conjugate = self.adjoint.then(|| d.iter().map(|d| d.conj()).collect());

@@ -1,7 +1,10 @@
 //! The interface of a preconditioner: parts made on the host, handles on a device, operations recorded with
 //! these.
-use super::algebra::{OnDevice, SparseAlgebra};
-use lacuna_engine::{Backend, Cell, Error, Format, LinOp, Matrix, Pass, Recorder, Result, Scalar, Vector};
+use super::Setup;
+use super::algebra::OnDevice;
+use lacuna_engine::{
+    Cell, Device, Error, Format, Lease, LinOp, Matrix, Owned, Pass, Recorder, Result, Scalar, Vector,
+};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,13 +20,13 @@ use std::time::{Duration, Instant};
 /// ```
 /// use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
 /// use lacuna_formats::Csr;
-/// use lacuna_solvers::{Handles, Parts, Preconditioner, inverse_diagonal};
+/// use lacuna_solvers::{Handles, Parts, Preconditioner, Setup, inverse_diagonal};
 ///
 /// /// `M = 2 D⁻¹ − D⁻¹ A D⁻¹`: two Jacobi sweeps from zero.
 /// struct TwoSweeps;
 ///
 /// impl<T: Scalar> Preconditioner<T> for TwoSweeps {
-///     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+///     fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_, T>) -> Result<Parts<T>> {
 ///         Ok(Parts::new().vector(inverse_diagonal(a)?).scratch(a.rows()).scratch(a.rows()))
 ///     }
 ///     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
@@ -43,21 +46,14 @@ pub trait Preconditioner<T: Scalar>: Send {
     fn accepts_any_shape(&self) -> bool {
         false
     }
-    /// Sets up on the host. Data that depends only on the pattern of the matrix **may** be stored in `self`
-    /// for [`Preconditioner::update`].
+    /// Sets up on the host. Data that depends only on the pattern of the matrix **may** be stored in `self` and used if
+    /// [`Setup::is_update`]: the values are then new ones on the pattern of the last set-up, and the parts **must** have the same
+    /// sizes as before. A set-up that takes long **should** call [`Setup::check`] now and then.
     ///
     /// # Errors
-    /// If the preconditioner rejects the matrix; the error names the place.
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>>;
-    /// [`Preconditioner::set_up`] with sparse algebra on the device that the parts are for, where it is faster than the
-    /// host: the parts are the same. Provided: without.
-    ///
-    /// # Errors
-    /// As [`Preconditioner::set_up`]; device failures.
-    fn set_up_with(&mut self, a: &Csr<T>, algebra: &mut dyn SparseAlgebra<T>) -> Result<Parts<T>> {
-        let _ = algebra;
-        self.set_up(a)
-    }
+    /// If the preconditioner rejects the matrix, and the error names the place; [`Error::Cancelled`]; device failures. The next
+    /// set-up **must** work after any of them.
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>>;
     /// Seconds that [`Preconditioner::set_up`] is expected to take, if that can be counted at a small part of
     /// the cost. What was found is kept for the set-up of the same matrix.
     ///
@@ -66,22 +62,6 @@ pub trait Preconditioner<T: Scalar>: Send {
     fn expected_setup(&mut self, a: &Csr<T>) -> Result<Option<f64>> {
         let _ = a;
         Ok(None)
-    }
-    /// Sets up for new values on the pattern of the last set-up. The parts **must** have the same sizes.
-    /// Provided: repeats the set-up.
-    ///
-    /// # Errors
-    /// As [`Preconditioner::set_up`].
-    fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        self.set_up(a)
-    }
-    /// [`Preconditioner::update`] with sparse algebra as in [`Preconditioner::set_up_with`]. Provided: without.
-    ///
-    /// # Errors
-    /// As [`Preconditioner::update`]; device failures.
-    fn update_with(&mut self, a: &Csr<T>, algebra: &mut dyn SparseAlgebra<T>) -> Result<Parts<T>> {
-        let _ = algebra;
-        self.update(a)
     }
     /// Records `z ← M r`, then `then`. `r` and `z` have as many elements as the matrix has columns, and
     /// differ.
@@ -280,18 +260,59 @@ impl<T: Scalar> Handles<T> {
     }
 }
 
-/// Allocates a vector on the device.
-fn make<T: Scalar, B: Backend>(dev: &mut B, n: usize, width: Width) -> Result<Vector<T>> {
-    match width {
-        Width::Full => dev.vector(n),
-        Width::Narrow => Ok(dev.narrow_basis(n, 1)?.column(0)),
+/// Memory on a device, which is freed when this is dropped.
+struct Memory<'d> {
+    device: &'d Device,
+    leases: Vec<Arc<Lease>>,
+}
+
+impl Memory<'_> {
+    /// The handle of what was made, which is kept.
+    fn keep<H>(&mut self, made: Owned<H>) -> H {
+        let (handle, lease) = made.into_parts();
+        self.leases.push(lease);
+        handle
+    }
+    fn vector<T: Scalar>(&mut self, n: usize, width: Width) -> Result<Vector<T>> {
+        Ok(match width {
+            Width::Full => self.keep(self.device.vector(n)?),
+            Width::Narrow => self.keep(self.device.narrow_basis(n, 1)?).column(0),
+        })
+    }
+    fn numbers<T: Scalar>(&mut self, numbers: &[T]) -> Result<Vec<Cell<T>>> {
+        if numbers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let cells = self.keep(self.device.cells(numbers.len())?);
+        let written =
+            |(i, number): (usize, &T)| self.device.write(cells.at(i), *number).map(|()| cells.at(i));
+        numbers.iter().enumerate().map(written).collect()
     }
 }
 
-/// A preconditioner on a device: an operator.
+/// The parts of a preconditioner, with sparse algebra on a device unless the caller has given another.
+fn made<T: Scalar>(
+    dev: &Device,
+    kind: &mut dyn Preconditioner<T>,
+    host: &Csr<T>,
+    setup: &mut Setup<'_, T>,
+) -> Result<Parts<T>> {
+    let start = Instant::now();
+    let mut algebra = OnDevice(dev);
+    let setup = &mut setup.or_algebra(&mut algebra);
+    setup.check()?;
+    let mut parts = kind.set_up(host, setup)?;
+    setup.check_memory(&format!("preconditioner `{}`", kind.name()), parts.bytes() as u64)?;
+    parts.finish_report(start.elapsed());
+    Ok(parts)
+}
+
+/// A preconditioner on a device: an operator. What it takes there is freed when it and all programs that use it are dropped.
 pub struct Placed<T: Scalar> {
+    device: Device,
     kind: Box<dyn Preconditioner<T>>,
     on: Handles<T>,
+    memory: Arc<Vec<Arc<Lease>>>,
     bytes: usize,
     report: Vec<(&'static str, String)>,
 }
@@ -301,12 +322,13 @@ impl<T: Scalar> Placed<T> {
     ///
     /// # Errors
     /// [`Error::Shape`] unless the matrix is square or the preconditioner accepts any shape ([`Preconditioner::accepts_any_shape`]);
-    /// errors of the set-up; device failures.
-    pub fn new<B: Backend>(
-        dev: &mut B,
+    /// errors of the set-up, among them [`Error::Cancelled`]; device failures.
+    pub fn new(
+        dev: &Device,
         mut kind: Box<dyn Preconditioner<T>>,
         host: &Csr<T>,
         a: Matrix<T>,
+        mut setup: Setup<'_, T>,
     ) -> Result<Self> {
         if host.rows() != host.cols() && !kind.accepts_any_shape() {
             let operation = format!("preconditioner `{}`", kind.name());
@@ -316,45 +338,40 @@ impl<T: Scalar> Placed<T> {
                 got: (host.rows(), host.cols()),
             });
         }
-        let start = Instant::now();
-        let mut parts = kind.set_up_with(host, &mut OnDevice(dev))?;
+        let parts = made(dev, &mut *kind, host, &mut setup)?;
         let bytes = parts.bytes();
-        parts.finish_report(start.elapsed());
         let Parts { vectors, numbers, matrices, scratch, report } = parts;
+        let mut memory = Memory { device: dev, leases: Vec::new() };
         let vectors = vectors.into_iter().map(|(numbers, width)| {
-            let vector = make(dev, numbers.len(), width)?;
+            let vector = memory.vector(numbers.len(), width)?;
             dev.upload(&numbers, vector).map(|()| vector)
         });
         let vectors = vectors.collect::<Result<_>>()?;
-        let cells = dev.cells(numbers.len())?;
-        let cells: Vec<Cell<T>> = (0..numbers.len()).map(|i| cells.at(i)).collect();
-        cells.iter().zip(&numbers).try_for_each(|(cell, number)| Backend::write(dev, *cell, *number))?;
-        let matrices = matrices.into_iter().map(|a| dev.matrix(a)).collect::<Result<_>>()?;
-        let scratch = scratch.into_iter().map(|(n, width)| make(dev, n, width)).collect::<Result<_>>()?;
-        Ok(Placed { kind, on: Handles { a, vectors, numbers: cells, matrices, scratch }, bytes, report })
+        let numbers = memory.numbers(&numbers)?;
+        let matrices = matrices.into_iter().map(|a| Ok(memory.keep(dev.matrix(a)?)));
+        let matrices = matrices.collect::<Result<_>>()?;
+        let scratch = scratch.into_iter().map(|(n, width)| memory.vector(n, width));
+        let scratch = scratch.collect::<Result<_>>()?;
+        let on = Handles { a, vectors, numbers, matrices, scratch };
+        Ok(Placed { device: dev.clone(), kind, on, memory: Arc::new(memory.leases), bytes, report })
     }
 
     /// Sets up for new values on the same pattern, in the memory already allocated. Plans that use it stay
-    /// valid.
+    /// valid. If the set-up is cancelled, the former values stay.
     ///
     /// # Errors
-    /// Errors of the set-up; [`Error::Length`] and [`Error::Structure`] if its parts have other sizes than
+    /// Errors of the set-up, among them [`Error::Cancelled`]; [`Error::Length`] and [`Error::Structure`] if its parts have other sizes than
     /// before; device failures.
-    pub fn update<B: Backend>(&mut self, dev: &mut B, host: &Csr<T>) -> Result<()> {
-        let start = Instant::now();
-        let mut parts = self.kind.update_with(host, &mut OnDevice(dev))?;
-        parts.finish_report(start.elapsed());
+    pub fn update(&mut self, host: &Csr<T>, setup: Setup<'_, T>) -> Result<()> {
+        let dev = &self.device;
+        let parts = made(dev, &mut *self.kind, host, &mut setup.for_new_values())?;
         let Parts { vectors, numbers, matrices, report, .. } = parts;
         let operation = format!("new values of preconditioner `{}`", self.kind.name());
         Error::check_length(&operation, "its vectors", self.on.vectors.len(), vectors.len())?;
         Error::check_length(&operation, "its numbers", self.on.numbers.len(), numbers.len())?;
         Error::check_length(&operation, "its matrices", self.on.matrices.len(), matrices.len())?;
         self.on.vectors.iter().zip(&vectors).try_for_each(|(to, (from, _))| dev.upload(from, *to))?;
-        self.on
-            .numbers
-            .iter()
-            .zip(&numbers)
-            .try_for_each(|(cell, number)| Backend::write(dev, *cell, *number))?;
+        self.on.numbers.iter().zip(&numbers).try_for_each(|(cell, number)| dev.write(*cell, *number))?;
         self.on.matrices.iter().zip(matrices).try_for_each(|(to, from)| dev.set_matrix(*to, from))?;
         self.report = report;
         Ok(())
@@ -384,13 +401,18 @@ impl<T: Scalar> LinOp<T> for Placed<T> {
     fn shape(&self) -> (usize, usize) {
         (self.on.a.cols, self.on.a.cols)
     }
+    fn keep(&self, k: &mut Recorder<'_, T>) {
+        k.keep(&self.memory);
+    }
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.keep(k);
         self.kind.apply(k, &self.on, x, y, then);
     }
     fn diagonal(&self) -> Option<Vector<T>> {
         self.kind.diagonal(&self.on)
     }
     fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.keep(k);
         self.kind.apply_adjoint(k, &self.on, x, y, then);
     }
 }

@@ -1,6 +1,6 @@
 //! A polynomial on top of any preconditioner.
 use crate::named::Settings;
-use crate::{Handles, OnHost, Parts, Preconditioner, SparseAlgebra};
+use crate::{Handles, Parts, Preconditioner, Setup};
 use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
@@ -38,13 +38,6 @@ impl<T: Scalar> Polynomial<T> {
         let order = settings.number(key, "a whole number from 0 to 16", |order| *order <= 16)?;
         Ok(if order == 0 { inner } else { Box::new(Polynomial::new(inner, order, 1.0)) })
     }
-
-    fn room(&self, mut parts: Parts<T>, n: usize) -> Parts<T> {
-        for _ in 0..SCRATCH {
-            parts = parts.scratch(n);
-        }
-        parts.report("polynomial", format!("of order {}", self.order))
-    }
 }
 
 impl<T: Scalar> Preconditioner<T> for Polynomial<T> {
@@ -54,19 +47,12 @@ impl<T: Scalar> Preconditioner<T> for Polynomial<T> {
         let omega = if self.omega == 1.0 { String::new() } else { format!(",damping={}", self.omega) };
         format!("{name}{joint}polynomial={}{omega}", self.order).into()
     }
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        self.set_up_with(a, &mut OnHost)
-    }
-    fn set_up_with(&mut self, a: &Csr<T>, algebra: &mut dyn SparseAlgebra<T>) -> Result<Parts<T>> {
-        let parts = self.inner.set_up_with(a, algebra)?;
-        Ok(self.room(parts, a.rows()))
-    }
-    fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        self.update_with(a, &mut OnHost)
-    }
-    fn update_with(&mut self, a: &Csr<T>, algebra: &mut dyn SparseAlgebra<T>) -> Result<Parts<T>> {
-        let parts = self.inner.update_with(a, algebra)?;
-        Ok(self.room(parts, a.rows()))
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+        let mut parts = self.inner.set_up(a, setup)?;
+        for _ in 0..SCRATCH {
+            parts = parts.scratch(a.rows());
+        }
+        Ok(parts.report("polynomial", format!("of order {}", self.order)))
     }
     fn is_narrow(&self) -> bool {
         self.inner.is_narrow()

@@ -3,7 +3,7 @@ use super::adjoint::{self, ADJOINT, kept_adjoint};
 use super::relaxation::{self, Ordered};
 use super::triangles::name_with;
 use crate::named::Settings;
-use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{Csr, Half, Triangular};
 use std::borrow::Cow;
@@ -55,8 +55,9 @@ impl<T: Scalar> Preconditioner<T> for Sor {
         said.extend(adjoint::said(self.adjoint));
         name_with("sor", said)
     }
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
         let ordered = Ordered::new(a, self.coloured)?;
+        setup.check()?;
         let omega = T::from_real(self.omega);
         let reciprocals: Vec<T> = ordered.inverse.iter().map(|&d| omega * d).collect();
         let lower = Triangular::part(&ordered.a, Half::Lower, Some(&reciprocals), ordered.names())?;

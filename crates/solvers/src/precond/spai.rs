@@ -2,10 +2,9 @@
 use super::adjoint::{self, ADJOINT, kept_adjoint};
 use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
-use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
-use lacuna_formats::algebra::build_rows_with;
 use std::borrow::Cow;
 
 const OPERATION: &str = "preconditioner `spai`";
@@ -63,10 +62,12 @@ impl<T: Scalar> Preconditioner<T> for Spai {
         let entries = differs.then(|| format!("entries={}", self.entries));
         name_with("spai", entries.into_iter().chain(adjoint::said(self.adjoint)).collect())
     }
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
         let n = a.rows();
         let local = || Local { place: vec![OUTSIDE; n], ..Local::default() };
-        let m = build_rows_with(OPERATION, n, n, a.row_shares(), local, |local, run, out| {
+        let most: usize = (0..n).map(|i| a.row_slices(i).0.len().min(self.entries)).sum();
+        setup.check_memory(OPERATION, (most * (size_of::<T>() + size_of::<u32>())) as u64)?;
+        let m = setup.rows(OPERATION, [n, n], a.row_shares(), local, |local, run, out| {
             for i in run {
                 local.minimise(a, i, self.entries);
                 out.row(&local.pattern, &local.solution);

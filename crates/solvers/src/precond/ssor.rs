@@ -3,7 +3,7 @@ use super::adjoint::{self, ADJOINT, kept_adjoint};
 use super::relaxation::{self, Ordered};
 use super::triangles::{Factors, Solves, apply, apply_adjoint, name_with};
 use crate::named::Settings;
-use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
@@ -56,8 +56,9 @@ impl<T: Scalar> Preconditioner<T> for Ssor {
         said.extend(adjoint::said(self.adjoint));
         name_with("ssor", said)
     }
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
         let ordered = Ordered::new(a, self.coloured)?;
+        setup.check()?;
         let (a, inverse) = (&*ordered.a, &ordered.inverse);
         // With s = D t of the first solve, (I + ω L D⁻¹) s = ω r; no pass is needed between the solves.
         let (omega, c) = (self.omega, (2.0 - self.omega) / self.omega);

@@ -1,8 +1,8 @@
 //! Adjoints of preconditioners: `⟨M x, y⟩ = ⟨x, Mᴴ y⟩` to rounding for each that says it knows its own, with
 //! new values too; and what the others say.
-use lacuna_engine::{Adjoint, Backend, Complex64, Error, Pass, Reference, Result, Scalar};
+use lacuna_engine::{Adjoint, Complex64, Device, Error, Pass, Reference, Result, Scalar};
 use lacuna_formats::{Csr, Spec};
-use lacuna_solvers::{PRECONDITIONERS, Placed, PrecondInfo, name_of, preconditioner};
+use lacuna_solvers::{PRECONDITIONERS, Placed, PrecondInfo, Setup, name_of, preconditioner};
 use std::sync::Arc;
 
 fn generated<T: Scalar>(name: &str) -> Csr<T> {
@@ -68,17 +68,18 @@ fn difference<T: Scalar>(matrices: &[&Csr<T>], precond: &str) -> Result<f64> {
     let numbers = |step: usize| -> Vec<T> {
         (0..n).map(|i| T::from_parts((i * step % 13) as f64 - 6.0, (i * step % 7) as f64 - 3.0)).collect()
     };
-    let mut dev = Reference::new();
+    let dev = Device::new(Reference::new());
     let on = dev.matrix(Arc::new((*first).clone()))?;
-    let mut m = Placed::new(&mut dev, preconditioner(precond)?.unwrap(), first, on)?;
+    let mut m = Placed::new(&dev, preconditioner(precond)?.unwrap(), first, *on, Setup::new())?;
     for a in later {
-        dev.set_matrix(on, Arc::new((*a).clone()))?;
-        m.update(&mut dev, a)?;
+        dev.set_matrix(*on, Arc::new((*a).clone()))?;
+        m.update(a, Setup::new())?;
     }
-    let [x, y, z] = [0; 3].map(|_| Backend::vector::<T>(&mut dev, n).unwrap());
+    let owned = [0; 3].map(|_| dev.vector::<T>(n).unwrap());
+    let [x, y, z] = owned.each_ref().map(|v| **v);
     dev.upload(&numbers(5), x)?;
     dev.upload(&numbers(11), y)?;
-    let sums = Backend::cells::<T>(&mut dev, 6)?;
+    let sums = dev.cells::<T>(6)?;
     let at = |i: usize| sums.at(i);
     let norms = Pass::new("norms").dot(at(2), x, x).dot(at(3), y, y);
     dev.multi_axpy_dot(norms)?;
@@ -144,9 +145,9 @@ fn a_cycle_over_a_hermitian_matrix_is_its_own_adjoint() {
     assert!(refused(&a, "amg:precision=single").contains("in full precision"));
     let mut kind = preconditioner::<f64>("amg").unwrap().unwrap();
     assert!(!kind.knows_adjoint());
-    kind.set_up(&a).unwrap();
+    kind.set_up(&a, &mut Setup::new()).unwrap();
     assert!(kind.knows_adjoint());
-    kind.set_up(&wind).unwrap();
+    kind.set_up(&wind, &mut Setup::new()).unwrap();
     assert!(!kind.knows_adjoint());
 }
 
@@ -156,22 +157,24 @@ fn new_values_that_are_not_hermitian_are_refused_where_the_cycle_is_its_own_adjo
     let skewed = a.entries().map(|(i, j, v)| if i < j { 0.5 * v } else { v }).collect();
     let skewed = a.with_values::<f64>(skewed).unwrap();
     for recorded in [false, true] {
-        let mut dev = Reference::new();
+        let dev = Device::new(Reference::new());
         let on = dev.matrix(Arc::new(a.clone())).unwrap();
-        let mut m = Placed::new(&mut dev, preconditioner("amg").unwrap().unwrap(), &a, on).unwrap();
+        let mut m =
+            Placed::new(&dev, preconditioner("amg").unwrap().unwrap(), &a, *on, Setup::new()).unwrap();
         if recorded {
-            let [x, y] = [0; 2].map(|_| Backend::vector::<f64>(&mut dev, a.rows()).unwrap());
+            let owned = [0; 2].map(|_| dev.vector::<f64>(a.rows()).unwrap());
+            let [x, y] = owned.each_ref().map(|v| **v);
             dev.spmv_dot(&Adjoint(&m), x, y, Pass::nothing()).unwrap();
         }
         for _ in 0..2 {
-            match m.update(&mut dev, &skewed) {
+            match m.update(&skewed, Setup::new()) {
                 Err(Error::Structure { message, .. }) => {
                     assert!(recorded && message.contains("not Hermitian"), "{message}");
                 }
                 other => assert!(!recorded && other.is_ok(), "{other:?}"),
             }
         }
-        m.update(&mut dev, &a).unwrap();
+        m.update(&a, Setup::new()).unwrap();
     }
 }
 

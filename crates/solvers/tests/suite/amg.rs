@@ -1,26 +1,27 @@
 //! Algebraic multigrid: iteration counts that must not grow, equal bits on any number of threads, new values,
 //! and reports.
 use crate::generated;
-use lacuna_engine::{Backend, Complex64, Error, LinOp, Reference, Scalar};
+use lacuna_engine::{Complex64, Device, Error, LinOp, Reference, Scalar};
 use lacuna_formats::Csr;
 use lacuna_solvers::{
-    Aggregation, Amg, AmgOptions, Options, Outcome, Placed, Preconditioner, Smoothing, Solver, Stop, method,
+    Aggregation, Amg, AmgOptions, Options, Outcome, Placed, Preconditioner, Setup, Smoothing, Solver, Stop,
+    method,
 };
 use std::sync::Arc;
 
 /// Solves for the vector of ones to 1e-8 on the serial reference. Also returns the report of the
 /// preconditioner.
 fn solve<T: Scalar>(a: &Csr<T>, amg: Amg, by: &str) -> (Outcome, Vec<T>, Vec<String>) {
-    let mut dev = Reference::new();
+    let dev = Device::new(Reference::new());
     let on = dev.matrix(Arc::new(a.clone())).unwrap();
-    let placed = Placed::new(&mut dev, Box::new(amg), a, on).unwrap();
-    let (outcome, x) = solve_on(&mut dev, a, &on, &placed, by);
+    let placed = Placed::new(&dev, Box::new(amg), a, *on, Setup::new()).unwrap();
+    let (outcome, x) = solve_on(&dev, a, &on, &placed, by);
     let lines = placed.report().iter().map(|(what, value)| format!("{what} {value}")).collect();
     (outcome, x, lines)
 }
 
 fn solve_on<T: Scalar>(
-    dev: &mut Reference,
+    dev: &Device,
     a: &Csr<T>,
     on: &dyn LinOp<T>,
     m: &Placed<T>,
@@ -30,7 +31,7 @@ fn solve_on<T: Scalar>(
     let method = method(by, &Options::default()).unwrap();
     let mut solver = Solver::new(dev, on, Some(m), &*method, stop).unwrap();
     let mut x = vec![T::zero(); a.rows()];
-    let outcome = solver.solve(dev, &vec![T::one(); a.rows()], &mut x).unwrap().clone();
+    let outcome = solver.solve(&vec![T::one(); a.rows()], &mut x).unwrap().clone();
     (outcome, x)
 }
 
@@ -110,17 +111,17 @@ fn new_values_give_what_a_fresh_set_up_gives() {
     for (case, smoothing) in cases.into_iter().flat_map(|case| smoothings.map(|s| (case, s))) {
         let amg = || Amg::new(AmgOptions { smoothing, ..case });
         let a = generated::<f64>("gen:poisson3d:16x16x16");
-        let mut dev = Reference::new();
+        let dev = Device::new(Reference::new());
         let on = dev.matrix(Arc::new(a.clone())).unwrap();
-        let mut placed = Placed::new(&mut dev, Box::new(amg()), &a, on).unwrap();
+        let mut placed = Placed::new(&dev, Box::new(amg()), &a, *on, Setup::new()).unwrap();
         for step in 1..4 {
             // The change is too small to alter which couplings are strong.
             let by = f64::from(1 << step);
             let grown = |(i, j, v): (usize, usize, f64)| if i == j { by * v * (1.0 + 1e-4) } else { by * v };
             let other = a.with_values::<f64>(a.entries().map(grown).collect()).unwrap();
-            dev.set_matrix(on, Arc::new(other.clone())).unwrap();
-            placed.update(&mut dev, &other).unwrap();
-            let (got, x) = solve_on(&mut dev, &other, &on, &placed, "cg");
+            dev.set_matrix(*on, Arc::new(other.clone())).unwrap();
+            placed.update(&other, Setup::new()).unwrap();
+            let (got, x) = solve_on(&dev, &other, &on, &placed, "cg");
             let (want, y, _) = solve(&other, amg(), "cg");
             assert_eq!((got.iterations, got.history), (want.iterations, want.history), "step {step}");
             assert_eq!(x, y, "step {step}");
@@ -140,7 +141,7 @@ fn a_scaled_matrix_takes_its_near_null_vector() {
     let without = solve(&scaled, chebyshev(), "cg").0;
     assert!(with.converged() && with.iterations <= 20, "{}", with.iterations);
     assert!(without.iterations > 2 * with.iterations, "{} {}", without.iterations, with.iterations);
-    let short = Amg::new(options()).near_null(&[1.0]).set_up(&scaled).err();
+    let short = Amg::new(options()).near_null(&[1.0]).set_up(&scaled, &mut Setup::new()).err();
     assert!(matches!(short, Some(Error::Length { .. })), "{short:?}");
 }
 
@@ -201,15 +202,15 @@ fn a_singular_coarsest_matrix_has_a_pseudo_inverse() {
         (0..a.rows()).map(|i| a.row_entries(i).filter(|e| e.0 != i).map(|e| e.1).sum()).collect();
     let neumann = a.entries().map(|(i, j, v)| if i == j { -sums[i] } else { v }).collect::<Vec<f64>>();
     let a = a.with_values::<f64>(neumann).unwrap();
-    let mut dev = Reference::new();
+    let dev = Device::new(Reference::new());
     let on = dev.matrix(Arc::new(a.clone())).unwrap();
-    let m = Placed::new(&mut dev, Box::new(Amg::new(options())), &a, on).unwrap();
+    let m = Placed::new(&dev, Box::new(Amg::new(options())), &a, *on, Setup::new()).unwrap();
     assert!(m.report().iter().any(|line| line.1.contains("null space of dimension 1")), "{:?}", m.report());
     let stop = Stop { rtol: 1e-8, max_iters: 100, ..Stop::default() };
     let mut solver =
-        Solver::new(&mut dev, &on, Some(&m), &*method("cg", &Options::default()).unwrap(), stop).unwrap();
+        Solver::new(&dev, &on, Some(&m), &*method("cg", &Options::default()).unwrap(), stop).unwrap();
     let b: Vec<f64> = (0..a.rows()).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
-    let outcome = solver.solve(&mut dev, &b, &mut vec![0.0; a.rows()]).unwrap();
+    let outcome = solver.solve(&b, &mut vec![0.0; a.rows()]).unwrap();
     assert!(outcome.converged() && outcome.iterations < 30, "{outcome:?}");
 }
 
@@ -217,7 +218,7 @@ fn a_singular_coarsest_matrix_has_a_pseudo_inverse() {
 fn a_zero_on_the_diagonal_is_refused_with_its_row() {
     let a = generated::<f64>("gen:poisson2d:40x40");
     let holed = a.entries().map(|(i, j, v)| if i == 77 && j == 77 { 0.0 } else { v }).collect::<Vec<f64>>();
-    let refused = Amg::default().set_up(&a.with_values::<f64>(holed).unwrap()).err();
+    let refused = Amg::default().set_up(&a.with_values::<f64>(holed).unwrap(), &mut Setup::new()).err();
     assert!(matches!(refused, Some(Error::Entry { row: 77, column: 77, .. })), "{refused:?}");
 }
 
@@ -254,20 +255,20 @@ fn new_values_of_a_system_with_blocks_too() {
     let rows = a.with_values::<f64>(a.values().iter().map(|v| 4.0 * v).collect()).unwrap();
     let points = nodes(8);
     let amg = || Amg::new(options()).rigid_body_modes(&points);
-    let mut dev = Reference::new();
+    let dev = Device::new(Reference::new());
     let on = dev.matrix(Arc::new(rows.clone())).unwrap();
-    let mut used = Placed::new(&mut dev, Box::new(amg()), &a, on).unwrap();
-    used.update(&mut dev, &rows).unwrap();
-    let (got, x) = solve_on(&mut dev, &rows, &on, &used, "cg");
-    let fresh = Placed::new(&mut dev, Box::new(amg()), &rows, on).unwrap();
-    let (want, y) = solve_on(&mut dev, &rows, &on, &fresh, "cg");
+    let mut used = Placed::new(&dev, Box::new(amg()), &a, *on, Setup::new()).unwrap();
+    used.update(&rows, Setup::new()).unwrap();
+    let (got, x) = solve_on(&dev, &rows, &on, &used, "cg");
+    let fresh = Placed::new(&dev, Box::new(amg()), &rows, *on, Setup::new()).unwrap();
+    let (want, y) = solve_on(&dev, &rows, &on, &fresh, "cg");
     assert_eq!((got.iterations, got.history), (want.iterations, want.history));
     assert!(x == y, "other bits than a fresh set-up");
     let stiffer = |(i, j, v): (usize, usize, f64)| if i == j { 1.5 * v } else { v };
     let other = a.with_values::<f64>(a.entries().map(stiffer).collect()).unwrap();
-    dev.set_matrix(on, Arc::new(other.clone())).unwrap();
-    used.update(&mut dev, &other).unwrap();
-    let (again, _) = solve_on(&mut dev, &other, &on, &used, "cg");
+    dev.set_matrix(*on, Arc::new(other.clone())).unwrap();
+    used.update(&other, Setup::new()).unwrap();
+    let (again, _) = solve_on(&dev, &other, &on, &used, "cg");
     assert!(again.converged() && again.iterations < want.iterations, "{again:?}");
 }
 
@@ -276,7 +277,7 @@ fn spaces_that_do_not_fit_are_refused() {
     let a = generated::<f64>("gen:poisson2d:25x25");
     let refused = |amg: Amg| -> Error {
         let mut amg = amg;
-        Preconditioner::<f64>::set_up(&mut amg, &a).err().expect("a refusal")
+        Preconditioner::<f64>::set_up(&mut amg, &a, &mut Setup::new()).err().expect("a refusal")
     };
     let none: [Vec<f64>; 0] = [];
     assert!(matches!(refused(Amg::default().near_null_space(5, &none)), Error::Argument { .. }));

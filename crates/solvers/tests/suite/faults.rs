@@ -1,9 +1,9 @@
 //! Matrices and settings that `amg` and `multigrid` must bear or refuse.
 use crate::generated;
-use lacuna_engine::{Backend, Error, Reference};
+use lacuna_engine::{Device, Error, Reference};
 use lacuna_formats::{Csr, Triplets};
 use lacuna_solvers::{
-    Amg, AmgOptions, Multigrid, MultigridOptions, Options, Outcome, Placed, Preconditioner, Smoothing,
+    Amg, AmgOptions, Multigrid, MultigridOptions, Options, Outcome, Placed, Preconditioner, Setup, Smoothing,
     Solver, Stop, method,
 };
 use std::sync::Arc;
@@ -36,15 +36,15 @@ fn path(weights: &[f64], unknowns: usize) -> Csr<f64> {
 
 /// Solves for `A` times alternating numbers, so that a singular system has a solution.
 fn solve(a: &Csr<f64>, amg: AmgOptions) -> (Outcome, Vec<String>) {
-    let mut dev = Reference::new();
+    let dev = Device::new(Reference::new());
     let on = dev.matrix(Arc::new(a.clone())).unwrap();
-    let m = Placed::new(&mut dev, Box::new(Amg::new(amg)), a, on).unwrap();
+    let m = Placed::new(&dev, Box::new(Amg::new(amg)), a, *on, Setup::new()).unwrap();
     let mut b = vec![0.0; a.rows()];
     a.product(&(0..a.rows()).map(|i| (i % 7) as f64 - 3.0).collect::<Vec<_>>(), &mut b).unwrap();
     let stop = Stop { rtol: 1e-8, max_iters: 200, ..Stop::default() };
     let mut solver =
-        Solver::new(&mut dev, &on, Some(&m), &*method("cg", &Options::default()).unwrap(), stop).unwrap();
-    let outcome = solver.solve(&mut dev, &b, &mut vec![0.0; a.rows()]).unwrap().clone();
+        Solver::new(&dev, &on, Some(&m), &*method("cg", &Options::default()).unwrap(), stop).unwrap();
+    let outcome = solver.solve(&b, &mut vec![0.0; a.rows()]).unwrap().clone();
     (outcome, m.report().iter().map(|(what, value)| format!("{what} {value}")).collect())
 }
 
@@ -89,18 +89,18 @@ fn values_that_are_refused_leave_the_next_ones_their_levels() {
     let bad = with(&|i, j, v| if (i, j) == (77, 77) { 0.0 } else { v });
     let doubled = with(&|_, _, v| 2.0 * v);
     let coarsest = 60;
-    let mut dev = Reference::new();
+    let dev = Device::new(Reference::new());
     let on = dev.matrix(Arc::new(a.clone())).unwrap();
     let kinds: [Box<dyn Preconditioner<f64>>; 2] = [
         Box::new(Multigrid::new(MultigridOptions { coarsest, ..MultigridOptions::default() })),
         Box::new(Amg::new(AmgOptions { coarsest, ..AmgOptions::default() })),
     ];
     for kind in kinds {
-        let mut m = Placed::new(&mut dev, kind, &a, on).unwrap();
+        let mut m = Placed::new(&dev, kind, &a, *on, Setup::new()).unwrap();
         let levels = |m: &Placed<f64>| m.report().iter().filter(|(what, _)| *what == "level").count();
         let before = levels(&m);
-        assert!(before > 2 && m.update(&mut dev, &bad).is_err());
-        m.update(&mut dev, &doubled).unwrap();
+        assert!(before > 2 && m.update(&bad, Setup::new()).is_err());
+        m.update(&doubled, Setup::new()).unwrap();
         assert_eq!(levels(&m), before);
     }
 }
@@ -109,20 +109,20 @@ fn values_that_are_refused_leave_the_next_ones_their_levels() {
 fn values_may_become_symmetric() {
     let a = generated("gen:convection:24x24:20");
     let options = AmgOptions { coarsest: 60, smoothing: Smoothing::Chebyshev, ..AmgOptions::default() };
-    let mut dev = Reference::new();
+    let dev = Device::new(Reference::new());
     let on = dev.matrix(Arc::new(a.clone())).unwrap();
-    let mut m = Placed::new(&mut dev, Box::new(Amg::new(options)), &a, on).unwrap();
+    let mut m = Placed::new(&dev, Box::new(Amg::new(options)), &a, *on, Setup::new()).unwrap();
     let mean = |(i, j, v): (usize, usize, f64)| 0.5 * (v + a.get(j, i).unwrap());
     let symmetric = a.with_values(a.entries().map(mean).collect()).unwrap();
-    m.update(&mut dev, &symmetric).unwrap();
-    m.update(&mut dev, &a).unwrap();
+    m.update(&symmetric, Setup::new()).unwrap();
+    m.update(&a, Setup::new()).unwrap();
 }
 
 #[test]
 fn weights_too_large_for_single_precision_are_refused() {
     let a = beside(&[&generated("gen:poisson2d:40x40"), &path(&[1e-42, 1e-42], 1)]);
     let narrow = AmgOptions { narrow: true, coarsest: 60, ..AmgOptions::default() };
-    match Preconditioner::<f64>::set_up(&mut Amg::new(narrow), &a) {
+    match Preconditioner::<f64>::set_up(&mut Amg::new(narrow), &a, &mut Setup::new()) {
         Err(Error::Unsupported { message, .. }) => {
             assert!(message.contains("level 0") && message.contains("too large for f32"), "{message}");
         }
@@ -142,11 +142,17 @@ fn settings_out_of_range_are_refused() {
         (AmgOptions { complexity: 0.5, ..usual }, "complexity"),
         (AmgOptions { format: Some("rows"), ..usual }, "format: expected one of csr"),
     ] {
-        let refused = Preconditioner::<f64>::set_up(&mut Amg::new(options), &a).err().unwrap().to_string();
+        let refused = Preconditioner::<f64>::set_up(&mut Amg::new(options), &a, &mut Setup::new())
+            .err()
+            .unwrap()
+            .to_string();
         assert!(refused.contains(part), "{refused}");
     }
     let options = MultigridOptions { sweeps: 9, ..MultigridOptions::default() };
-    let refused = Preconditioner::<f64>::set_up(&mut Multigrid::new(options), &a).err().unwrap().to_string();
+    let refused = Preconditioner::<f64>::set_up(&mut Multigrid::new(options), &a, &mut Setup::new())
+        .err()
+        .unwrap()
+        .to_string();
     assert!(refused.contains("sweeps: expected a whole number from 1 to 8, got 9"), "{refused}");
 }
 

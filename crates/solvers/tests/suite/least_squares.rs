@@ -1,8 +1,9 @@
 //! Least squares on the reference backend, checked against the conditions that define the solutions.
-use lacuna_engine::{Backend, Complex, LinOp, Reason, Reference, Scalar, WithAdjoint};
+use lacuna_engine::{Complex, Device, LinOp, Reason, Reference, Scalar, WithAdjoint};
 use lacuna_formats::{Csr, Triplets};
 use lacuna_solvers::{
-    ColumnScaling, Jacobi, METHODS, Needs, Options, Outcome, Placed, Preconditioner, Solver, Stop, method,
+    ColumnScaling, Jacobi, METHODS, Needs, Options, Outcome, Placed, Preconditioner, Setup, Solver, Stop,
+    method,
 };
 use std::sync::Arc;
 
@@ -44,15 +45,15 @@ fn solve_with<T: Scalar>(
     b: &[T],
     rtol: f64,
 ) -> (Outcome, Vec<T>) {
-    let dev = &mut Reference::new();
+    let dev = &Device::new(Reference::new());
     let [op, adjoint] = [a.clone(), a.adjoint()].map(|a| dev.matrix(Arc::new(a)).unwrap());
-    let placed = precond.map(|kind| Placed::new(dev, kind, a, op).unwrap());
+    let placed = precond.map(|kind| Placed::new(dev, kind, a, *op, Setup::new()).unwrap());
     let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
     let method = method(name, &Options::default()).unwrap();
     let stop = Stop { rtol, max_iters: 1000, ..Stop::default() };
     let mut solver = Solver::new(dev, &WithAdjoint(&op, &adjoint), m, &*method, stop).unwrap();
     let mut x = vec![T::zero(); a.cols()];
-    let outcome = solver.solve(dev, b, &mut x).unwrap().clone();
+    let outcome = solver.solve(b, &mut x).unwrap().clone();
     (outcome, x)
 }
 
@@ -259,9 +260,9 @@ fn histories_are_those_of_the_papers() {
 
 #[test]
 fn what_is_refused_is_named() {
-    let dev = &mut Reference::new();
+    let dev = &Device::new(Reference::new());
     let op = dev.matrix(Arc::new(matrix::<f64>(5, 3))).unwrap();
-    let refused = |name: &str, dev: &mut Reference| {
+    let refused = |name: &str, dev: &Device| {
         let method = method::<f64>(name, &Options::default()).unwrap();
         Solver::new(dev, &op, None, &*method, Stop::default()).err().unwrap().to_string()
     };
@@ -269,9 +270,9 @@ fn what_is_refused_is_named() {
     assert!(refused("lsmr", dev).contains("pair it with one"));
 
     let a = matrix::<f64>(5, 3);
-    let square = Placed::new(dev, Box::new(Jacobi), &a, op).err().unwrap().to_string();
+    let square = Placed::new(dev, Box::new(Jacobi), &a, *op, Setup::new()).err().unwrap().to_string();
     assert!(square.contains("`jacobi`") && square.contains("column-scaling takes any"), "{square}");
-    let m = Placed::new(dev, Box::new(ColumnScaling), &a, op).unwrap();
+    let m = Placed::new(dev, Box::new(ColumnScaling), &a, *op, Setup::new()).unwrap();
     assert_eq!(LinOp::<f64>::shape(&m), (3, 3));
     let craig = METHODS.iter().find(|info| info.needs == Needs::Range).unwrap();
     let craig = method::<f64>(craig.name, &Options::default()).unwrap();

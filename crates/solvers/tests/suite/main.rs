@@ -7,6 +7,7 @@ mod multigrid;
 mod preconditioners;
 mod reference;
 mod ritz;
+mod setups;
 
 use lacuna_engine::Scalar;
 use lacuna_formats::{Csr, Spec};

@@ -1,9 +1,10 @@
 //! Multigrid on grids: iteration counts that do not grow, the choice of axes, new values, refusals.
 use crate::generated;
-use lacuna_engine::{Backend, Complex64, Error, Reference, Scalar};
+use lacuna_engine::{Complex64, Device, Error, Matrix, Owned, Reference, Scalar};
 use lacuna_formats::{Csr, Triplets};
 use lacuna_solvers::{
-    Multigrid, MultigridOptions, Options, Outcome, Placed, Preconditioner, Smoothing, Solver, Stop, method,
+    Multigrid, MultigridOptions, Options, Outcome, Placed, Preconditioner, Setup, Smoothing, Solver, Stop,
+    method,
 };
 use std::sync::Arc;
 
@@ -25,34 +26,26 @@ fn differences<T: Scalar>([nx, ny, nz]: [usize; 3], by: [f64; 3]) -> Csr<T> {
     triplets.to_csr().unwrap()
 }
 
-fn placed<T: Scalar>(
-    dev: &mut Reference,
-    a: &Csr<T>,
-    options: MultigridOptions,
-) -> (lacuna_engine::Matrix<T>, Placed<T>) {
+fn placed<T: Scalar>(dev: &Device, a: &Csr<T>, options: MultigridOptions) -> (Owned<Matrix<T>>, Placed<T>) {
     let on = dev.matrix(Arc::new(a.clone())).unwrap();
-    (on, Placed::new(dev, Box::new(Multigrid::new(options)), a, on).unwrap())
+    let m = Placed::new(dev, Box::new(Multigrid::new(options)), a, *on, Setup::new()).unwrap();
+    (on, m)
 }
 
 /// Solves by CG for the vector of ones to 1e-8.
-fn solve_on<T: Scalar>(
-    dev: &mut Reference,
-    n: usize,
-    on: lacuna_engine::Matrix<T>,
-    m: &Placed<T>,
-) -> (Outcome, Vec<T>) {
+fn solve_on<T: Scalar>(dev: &Device, n: usize, on: &Owned<Matrix<T>>, m: &Placed<T>) -> (Outcome, Vec<T>) {
     let stop = Stop { rtol: 1e-8, max_iters: 200, ..Stop::default() };
     let method = method("cg", &Options::default()).unwrap();
-    let mut solver = Solver::new(dev, &on, Some(m), &*method, stop).unwrap();
+    let mut solver = Solver::new(dev, on, Some(m), &*method, stop).unwrap();
     let mut x = vec![T::zero(); n];
-    let outcome = solver.solve(dev, &vec![T::one(); n], &mut x).unwrap().clone();
+    let outcome = solver.solve(&vec![T::one(); n], &mut x).unwrap().clone();
     (outcome, x)
 }
 
 fn solve<T: Scalar>(a: &Csr<T>, options: MultigridOptions) -> (Outcome, Vec<T>) {
-    let mut dev = Reference::new();
-    let (on, m) = placed(&mut dev, a, options);
-    solve_on(&mut dev, a.rows(), on, &m)
+    let dev = Device::new(Reference::new());
+    let (on, m) = placed(&dev, a, options);
+    solve_on(&dev, a.rows(), &on, &m)
 }
 
 const CHEBYSHEV: MultigridOptions =
@@ -106,26 +99,26 @@ fn complex_stencils_that_are_hermitian() {
 
 #[test]
 fn new_values_give_what_a_fresh_set_up_gives() {
-    let mut dev = Reference::new();
+    let dev = Device::new(Reference::new());
     let a = differences::<f64>([20, 18, 9], [1.0, 1.0, 0.4]);
-    let (on, mut m) = placed(&mut dev, &a, CHEBYSHEV);
+    let (on, mut m) = placed(&dev, &a, CHEBYSHEV);
     for by in [[3.0, 3.0, 1.2], [1.0, 0.9, 0.4]] {
         let other = differences::<f64>([20, 18, 9], by);
-        dev.set_matrix(on, Arc::new(other.clone())).unwrap();
-        m.update(&mut dev, &other).unwrap();
-        assert_eq!(solve_on(&mut dev, a.rows(), on, &m).1, solve(&other, CHEBYSHEV).1, "{by:?}");
+        dev.set_matrix(*on, Arc::new(other.clone())).unwrap();
+        m.update(&other, Setup::new()).unwrap();
+        assert_eq!(solve_on(&dev, a.rows(), &on, &m).1, solve(&other, CHEBYSHEV).1, "{by:?}");
     }
     // The axes stay as chosen: convergence is slower if other axes become the stronger ones, but the result
     // is right.
     let other = differences::<f64>([20, 18, 9], [0.3, 0.3, 1.0]);
-    dev.set_matrix(on, Arc::new(other.clone())).unwrap();
-    m.update(&mut dev, &other).unwrap();
-    assert!(solve_on(&mut dev, a.rows(), on, &m).0.converged());
+    dev.set_matrix(*on, Arc::new(other.clone())).unwrap();
+    m.update(&other, Setup::new()).unwrap();
+    assert!(solve_on(&dev, a.rows(), &on, &m).0.converged());
 }
 
 #[test]
 fn refusals_say_what_is_expected() {
-    let refused = |a: &Csr<f64>| match Multigrid::default().set_up(a) {
+    let refused = |a: &Csr<f64>| match Multigrid::default().set_up(a, &mut Setup::new()) {
         Err(Error::Unsupported { message, .. }) => message,
         other => panic!("{:?}", other.err()),
     };

@@ -1,10 +1,10 @@
 //! What preconditioners reject, report and guarantee: places in errors, equal bits on any number of threads,
 //! complex matrices.
 use crate::generated;
-use lacuna_engine::{Backend, Complex64, Error, Reference, Scalar};
+use lacuna_engine::{Complex64, Device, Error, Reference, Scalar};
 use lacuna_formats::{Csr, Triplets};
 use lacuna_solvers::{
-    Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Solver, Stop, method, preconditioner,
+    Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Setup, Solver, Stop, method, preconditioner,
 };
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ fn solve<T: Scalar>(a: &Csr<T>, precond: &str, by: &str) -> (Outcome, Vec<T>, Ve
 }
 
 fn solve_for<T: Scalar>(a: &Csr<T>, b: &[T], precond: &str, by: &str) -> (Outcome, Vec<T>, Vec<String>) {
-    let mut dev = Reference::new();
+    let dev = Device::new(Reference::new());
     let on = dev.matrix(Arc::new(a.clone())).unwrap();
-    let placed = Placed::new(&mut dev, named(precond), a, on).unwrap();
+    let placed = Placed::new(&dev, named(precond), a, *on, Setup::new()).unwrap();
     let stop = Stop { rtol: 1e-8, max_iters: 500, ..Stop::default() };
     let method = method(by, &Options::default()).unwrap();
-    let mut solver = Solver::new(&mut dev, &on, Some(&placed), &*method, stop).unwrap();
+    let mut solver = Solver::new(&dev, &on, Some(&placed), &*method, stop).unwrap();
     let mut x = vec![T::zero(); a.rows()];
-    let outcome = solver.solve(&mut dev, b, &mut x).unwrap().clone();
+    let outcome = solver.solve(b, &mut x).unwrap().clone();
     let lines = placed.report().iter().map(|(what, value)| format!("{what} {value}")).collect();
     (outcome, x, lines)
 }
@@ -39,7 +39,7 @@ fn matrix<T: Scalar>(n: usize, entries: &[(usize, usize, T)]) -> Csr<T> {
 
 /// Row and column of the error.
 fn refused<T: Scalar>(precond: &str, a: &Csr<T>) -> (usize, usize) {
-    match named::<T>(precond).set_up(a).err() {
+    match named::<T>(precond).set_up(a, &mut Setup::new()).err() {
         Some(Error::Entry { row, column, .. }) => (row, column),
         other => panic!("{precond}: {other:?}"),
     }
@@ -70,7 +70,8 @@ fn what_a_preconditioner_cannot_take_is_refused_with_its_place() {
     let nothing = with_entry(&a, (0, 0), 0.0);
     for refuses in ["ilu0:pivots=refuse", "ilu0:pivots=refuse,solve=colours", "block-ilu:pivots=refuse"] {
         assert_eq!(refused(refuses, &nothing), (0, 0), "{refuses}");
-        let message = named::<f64>(refuses).set_up(&nothing).err().map(|error| error.to_string());
+        let message =
+            named::<f64>(refuses).set_up(&nothing, &mut Setup::new()).err().map(|error| error.to_string());
         let name = refuses.split(':').next().unwrap();
         assert!(message.is_some_and(|message| message.starts_with(&format!("{name}: "))), "{refuses}");
     }
@@ -205,18 +206,18 @@ fn pivoting_takes_what_has_no_diagonal() {
 fn new_values_of_ilut_keep_its_steps() {
     let a = generated::<f64>("gen:convection:30x30:200");
     let mut kind = named::<f64>("ilut");
-    kind.set_up(&a).unwrap();
+    kind.set_up(&a, &mut Setup::new()).unwrap();
     let grown = a.entries().map(|(i, j, v)| v * (1.0 + 0.05 * ((3 * i + j) % 7) as f64)).collect();
     let other = a.with_values::<f64>(grown).unwrap();
-    let mut dev = Reference::new();
+    let dev = Device::new(Reference::new());
     let on = dev.matrix(Arc::new(a.clone())).unwrap();
-    let mut placed = Placed::new(&mut dev, kind, &a, on).unwrap();
-    dev.set_matrix(on, Arc::new(other.clone())).unwrap();
-    placed.update(&mut dev, &other).unwrap();
+    let mut placed = Placed::new(&dev, kind, &a, *on, Setup::new()).unwrap();
+    dev.set_matrix(*on, Arc::new(other.clone())).unwrap();
+    placed.update(&other, Setup::new()).unwrap();
     let stop = Stop { rtol: 1e-8, max_iters: 500, ..Stop::default() };
     let method = method("gmres", &Options::default()).unwrap();
-    let mut solver = Solver::new(&mut dev, &on, Some(&placed), &*method, stop).unwrap();
-    let kept = solver.solve(&mut dev, &vec![1.0; a.rows()], &mut vec![0.0; a.rows()]).unwrap().clone();
+    let mut solver = Solver::new(&dev, &on, Some(&placed), &*method, stop).unwrap();
+    let kept = solver.solve(&vec![1.0; a.rows()], &mut vec![0.0; a.rows()]).unwrap().clone();
     let fresh = solve(&other, "ilut", "gmres").0;
     assert!(
         kept.converged() && kept.iterations <= fresh.iterations + 5,
@@ -253,9 +254,9 @@ fn a_pattern_that_grows_follows_the_strong_couplings() {
     );
     // New values keep the pattern.
     let mut kind = named::<f64>("fsai:steps=6,add=1");
-    let bytes = kind.set_up(&a).unwrap().bytes();
+    let bytes = kind.set_up(&a, &mut Setup::new()).unwrap().bytes();
     let other = a.with_values::<f64>(generated::<f64>("gen:poisson2d:40x40").values().to_vec()).unwrap();
-    assert_eq!(kind.update(&other).unwrap().bytes(), bytes);
+    assert_eq!(kind.set_up(&other, &mut Setup::new().for_new_values()).unwrap().bytes(), bytes);
 }
 
 #[test]
@@ -292,15 +293,15 @@ fn directly<T: Scalar>(of: &str, factorisation: &str) {
     let (outcome, _, lines) = solve_for(&scaled, &b, "direct", "richardson");
     assert!(outcome.converged() && outcome.iterations <= 2, "{of}, scaled: {outcome:?} {lines:?}");
     let mut kind = named::<T>("direct");
-    let mut dev = Reference::new();
+    let dev = Device::new(Reference::new());
     let on = dev.matrix(Arc::new(scaled.clone())).unwrap();
-    kind.set_up(&a).unwrap();
-    let mut placed = Placed::new(&mut dev, kind, &a, on).unwrap();
-    placed.update(&mut dev, &scaled).unwrap();
+    kind.set_up(&a, &mut Setup::new()).unwrap();
+    let mut placed = Placed::new(&dev, kind, &a, *on, Setup::new()).unwrap();
+    placed.update(&scaled, Setup::new()).unwrap();
     let richardson = method("richardson", &Options::default()).unwrap();
     let stop = Stop { rtol: 1e-8, max_iters: 3, ..Stop::default() };
-    let mut solver = Solver::new(&mut dev, &on, Some(&placed), &*richardson, stop).unwrap();
-    let outcome = solver.solve(&mut dev, &b, &mut vec![T::zero(); a.rows()]).unwrap();
+    let mut solver = Solver::new(&dev, &on, Some(&placed), &*richardson, stop).unwrap();
+    let outcome = solver.solve(&b, &mut vec![T::zero(); a.rows()]).unwrap();
     assert!(outcome.converged(), "{of}, new values: {outcome:?}");
 }
 
@@ -318,7 +319,7 @@ fn complete_factors_solve_in_a_step() {
 
 #[test]
 fn complete_factors_are_refused_before_they_are_made() {
-    let refused = |precond: &str, a: &Csr<f64>| match named::<f64>(precond).set_up(a) {
+    let refused = |precond: &str, a: &Csr<f64>| match named::<f64>(precond).set_up(a, &mut Setup::new()) {
         Err(Error::Unsupported { message, .. }) => message,
         other => panic!("{precond}: {:?}", other.map(drop)),
     };

@@ -1,8 +1,8 @@
 //! Every method on the serial reference backend, in every number type.
-use lacuna_engine::{Backend, Complex, Reason, Reference, Scalar, WithAdjoint};
+use lacuna_engine::{Complex, Device, Reason, Reference, Scalar, WithAdjoint};
 use lacuna_formats::Csr;
 use lacuna_solvers::{
-    Jacobi, METHODS, Needs, Options, Outcome, Placed, Solver, Stop, inverse_diagonal, method,
+    Jacobi, METHODS, Needs, Options, Outcome, Placed, Setup, Solver, Stop, inverse_diagonal, method,
 };
 use std::sync::Arc;
 
@@ -39,16 +39,16 @@ fn solve_for<T: Scalar>(
     precondition: bool,
     stop: Stop,
 ) -> (Outcome, Vec<T>) {
-    let mut dev = Reference::new();
+    let dev = Device::new(Reference::new());
     let op = dev.matrix(Arc::new(a.clone())).unwrap();
     let adjoint = dev.matrix(Arc::new(a.adjoint())).unwrap();
-    let diagonal = Placed::new(&mut dev, Box::new(Jacobi), a, op).unwrap();
+    let diagonal = Placed::new(&dev, Box::new(Jacobi), a, *op, Setup::new()).unwrap();
     let op = WithAdjoint(&op, &adjoint);
     let m = precondition.then_some(&diagonal as &dyn lacuna_engine::LinOp<T>);
     let mut x = vec![T::zero(); a.rows()];
     let options = Options { restart: Some(20), ..Options::default() };
-    let mut solver = Solver::new(&mut dev, &op, m, &*method(name, &options).unwrap(), stop).unwrap();
-    let outcome = solver.solve(&mut dev, b, &mut x).unwrap().clone();
+    let mut solver = Solver::new(&dev, &op, m, &*method(name, &options).unwrap(), stop).unwrap();
+    let outcome = solver.solve(b, &mut x).unwrap().clone();
     (outcome, x)
 }
 
@@ -92,11 +92,11 @@ fn an_indefinite_matrix_under_cg_is_told() {
     let a = grid::<f64>(10, 0.0, -4.0);
     let b = vec![1.0; 100];
     for name in ["cg", "classical-cg"] {
-        let mut dev = Reference::new();
+        let dev = Device::new(Reference::new());
         let op = dev.matrix(Arc::new(a.clone())).unwrap();
         let method = method(name, &Options::default()).unwrap();
-        let mut solver = Solver::new(&mut dev, &op, None, &*method, Stop::default()).unwrap();
-        let outcome = solver.solve(&mut dev, &b, &mut vec![0.0; 100]).unwrap();
+        let mut solver = Solver::new(&dev, &op, None, &*method, Stop::default()).unwrap();
+        let outcome = solver.solve(&b, &mut vec![0.0; 100]).unwrap();
         assert_eq!(outcome.reason, Reason::IndefiniteOperator, "{outcome:?}");
     }
 }
@@ -164,7 +164,7 @@ fn a_large_guess_is_kept_if_it_is_good() {
     let (small, large) = (2f64.powi(-300), 2f64.powi(300));
     let a = Csr::new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, small]).unwrap();
     for info in METHODS.iter().filter(|info| !info.least_squares()) {
-        let dev = &mut Reference::new();
+        let dev = &Device::new(Reference::new());
         let op = dev.matrix(Arc::new(a.clone())).unwrap();
         let op = WithAdjoint(&op, &op);
         let stop = Stop { max_iters: 0, ..Stop::default() };
@@ -177,7 +177,7 @@ fn a_large_guess_is_kept_if_it_is_good() {
             ([f64::MAX, f64::MAX], false, Reason::Limit),
         ] {
             let mut x = guess;
-            let outcome = solver.solve(dev, &[1.0, 1.0], &mut x).unwrap();
+            let outcome = solver.solve(&[1.0, 1.0], &mut x).unwrap();
             assert_eq!(outcome.reason, reason, "{} from {guess:?}: {outcome:?}", info.name);
             assert_eq!(x, if kept { guess } else { [0.0; 2] }, "{}: {outcome:?}", info.name);
             assert!(outcome.true_residual <= 1.0, "{} {outcome:?}", info.name);

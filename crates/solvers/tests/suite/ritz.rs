@@ -1,14 +1,14 @@
 //! Ritz values against known eigenvalues.
-use lacuna_engine::{Backend, Reference};
+use lacuna_engine::{Device, Reference};
 use lacuna_formats::{Csr, Spec, Triplets};
 use lacuna_solvers::{RitzValues, balanced};
 use std::f64::consts::PI;
 use std::sync::Arc;
 
 fn values(a: Csr<f64>, steps: usize) -> RitzValues {
-    let mut dev = Reference::new();
+    let dev = Device::new(Reference::new());
     let a = dev.matrix(Arc::new(a)).unwrap();
-    RitzValues::of(&mut dev, &a, steps).unwrap()
+    RitzValues::of(&dev, &a, steps).unwrap()
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::run::share::Share;
 use crate::simd::numbers::{F32, F64, Real};
 use form::{NONE, VECTORS};
 use lacuna_engine::sum::SEGMENT;
-use lacuna_engine::{Kind, Operands, Scalar};
+use lacuna_engine::{NumberType, Operands, Scalar};
 pub(crate) use listed::listed;
 use passes::{ALL, DOTS, Pass, TERMS, UPDATES, Which};
 use pulp::Simd;
@@ -77,16 +77,16 @@ pub(crate) unsafe fn run<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) -> u
     // processor's registers.
     unsafe {
         match (T::KIND, size_of::<S::f64s>()) {
-            (Kind::F64, 64) => {
+            (NumberType::F64, 64) => {
                 fused.which.sweep::<F64, S, 16, 8, 8>(simd, streams::<F64, T, S>(fused, share, segments))
             }
-            (Kind::F64, 32) => {
+            (NumberType::F64, 32) => {
                 fused.which.sweep::<F64, S, 32, 16, 4>(simd, streams::<F64, T, S>(fused, share, segments))
             }
-            (Kind::F32, 64) => {
+            (NumberType::F32, 64) => {
                 fused.which.sweep::<F32, S, 8, 4, 8>(simd, streams::<F32, T, S>(fused, share, segments))
             }
-            (Kind::F32, 32) => {
+            (NumberType::F32, 32) => {
                 fused.which.sweep::<F32, S, 16, 8, 4>(simd, streams::<F32, T, S>(fused, share, segments))
             }
             _ => return 0,
@@ -273,14 +273,14 @@ unsafe fn by_quarters<P: Pass, R: Real<S>, S: Simd, const QUARTER: usize>(
 mod tests {
     use super::{ALL, Fused, listed};
     use crate::plan::compile::Compiled;
-    use lacuna_engine::{Backend, HostStore, Recorder, Reference};
+    use lacuna_engine::{Device, HostStore, Recorder, Reference};
 
     #[test]
     fn every_form_is_found_as_itself() {
-        let mut dev = Reference::new();
-        let (v, c) = (Backend::basis::<f64>(&mut dev, 9, 9).unwrap(), Backend::cells(&mut dev, 15).unwrap());
+        let dev = Device::new(Reference::new()).scope();
+        let (v, c) = (dev.basis::<f64>(9, 9).unwrap(), dev.run_of_cells(15).unwrap());
         for ((name, pass), (which, _)) in listed::<f64>(v, c).zip(ALL) {
-            let mut k = Recorder::new(&mut dev, "form");
+            let mut k = Recorder::new(&dev, "form");
             k.each(|k| k.multi_axpy_dot(pass.count(c.at(0))));
             let program = k.finish().unwrap();
             let [.., steps] = Compiled::new(&program, &HostStore::new("none"), 1).unwrap().sections;

@@ -19,7 +19,7 @@
 use crate::expr::cells::{Compare, HessenbergCells, Instr};
 use crate::ir::lower::{Coefficient, Dot, Sweep};
 use crate::ir::operation::Kind;
-use crate::{Basis, Error, Matrix, Op, Program, Result, Scalar, Section, Vector};
+use crate::{Basis, Error, Matrix, NumberType, Op, Program, Result, Section, Vector};
 use std::ops::Range;
 
 mod instructions;
@@ -29,15 +29,17 @@ pub use words::*;
 
 /// A program as words, and the tables that its indices refer to.
 #[derive(Clone, Debug)]
-pub struct Encoded<T> {
+pub struct Encoded {
+    /// The number type.
+    pub kind: NumberType,
     /// The table.
     pub words: Vec<u32>,
     /// Vectors by index.
-    pub vectors: Vec<Vector<T>>,
+    pub vectors: Vec<Vector>,
     /// Matrices by index.
-    pub matrices: Vec<Matrix<T>>,
+    pub matrices: Vec<Matrix>,
     /// Bases by index.
-    pub bases: Vec<Basis<T>>,
+    pub bases: Vec<Basis>,
     /// As [`Program::confirms`].
     pub confirms: bool,
     /// The operations of setup, restart and each.
@@ -52,7 +54,7 @@ pub struct Encoded<T> {
     pub n: u32,
 }
 
-impl<T> Encoded<T> {
+impl Encoded {
     /// Number of operations.
     pub fn ops(&self) -> u32 {
         self.sections[2].end
@@ -98,13 +100,13 @@ impl<T> Encoded<T> {
 }
 
 /// The bits of a real number of the type, in the form stored in a control block.
-pub fn real_bits<T: Scalar>(value: f64) -> u64 {
-    if size_of::<T::Real>() == 4 { (value as f32).to_bits().into() } else { value.to_bits() }
+pub fn real_bits(kind: NumberType, value: f64) -> u64 {
+    if kind == kind.narrow() { (value as f32).to_bits().into() } else { value.to_bits() }
 }
 
 /// The number encoded by [`real_bits`].
-pub fn real_from_bits<T: Scalar>(bits: u64) -> f64 {
-    if size_of::<T::Real>() == 4 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) }
+pub fn real_from_bits(kind: NumberType, bits: u64) -> f64 {
+    if kind == kind.narrow() { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) }
 }
 
 /// The words of a program.
@@ -112,8 +114,8 @@ pub fn real_from_bits<T: Scalar>(bits: u64) -> f64 {
 /// # Errors
 /// [`Error::Unsupported`] if a vector is too long for 32-bit indices; [`Error::Program`] for a projection on
 /// a basis that has updates or dots of its own.
-pub fn encode<T: Scalar>(program: &Program<T>) -> Result<Encoded<T>> {
-    let mut encoder = Encoder { program: program.name, lists: Vec::new(), out: empty() };
+pub fn encode(program: &Program) -> Result<Encoded> {
+    let mut encoder = Encoder { program: program.name, lists: Vec::new(), out: empty(program.kind) };
     let sections = Section::RUNNING.map(|section| program.section(section));
     let count: usize = sections.iter().map(|ops| ops.len()).sum();
     let after = |section: u32, left: bool| -> u32 {
@@ -154,8 +156,9 @@ pub fn encode<T: Scalar>(program: &Program<T>) -> Result<Encoded<T>> {
     Ok(out)
 }
 
-fn empty<T>() -> Encoded<T> {
+fn empty(kind: NumberType) -> Encoded {
     Encoded {
+        kind,
         words: Vec::new(),
         vectors: Vec::new(),
         matrices: Vec::new(),
@@ -178,15 +181,15 @@ fn index<I: Copy + PartialEq>(table: &mut Vec<I>, item: I) -> u32 {
     at as u32
 }
 
-struct Encoder<T> {
+struct Encoder {
     program: &'static str,
     /// The words after the records.
     lists: Vec<u32>,
-    out: Encoded<T>,
+    out: Encoded,
 }
 
-impl<T: Scalar> Encoder<T> {
-    fn op(&mut self, op: &Op<T>, base: u32) -> Result<[u32; OP_WORDS as usize]> {
+impl Encoder {
+    fn op(&mut self, op: &Op, base: u32) -> Result<[u32; OP_WORDS as usize]> {
         let sweep = &op.sweep;
         let n = u32::try_from(op.n()).map_err(|_| Error::Unsupported {
             operation: format!("pass `{}`", sweep.name),
@@ -248,10 +251,10 @@ impl<T: Scalar> Encoder<T> {
 
         let fresh = if op.kind.carries() { op.kind.result() } else { None };
         let moves = moves(sweep, fresh);
-        let slots: Vec<Vector<T>> = moves.iter().map(|m| m.0).collect();
-        let slot = |v: Vector<T>| slots.iter().position(|s| *s == v).map_or(NONE, |s| s as u32);
+        let slots: Vec<Vector> = moves.iter().map(|m| m.0).collect();
+        let slot = |v: Vector| slots.iter().position(|s| *s == v).map_or(NONE, |s| s as u32);
         let vectors: Vec<u32> = slots.iter().map(|v| index(&mut self.out.vectors, *v)).collect();
-        let transfers = |which: fn(&(Vector<T>, bool, bool)) -> bool| -> Vec<u32> {
+        let transfers = |which: fn(&(Vector, bool, bool)) -> bool| -> Vec<u32> {
             let chosen = moves.iter().enumerate().filter(|(_, m)| which(m));
             chosen.flat_map(|(s, _)| [s as u32, vectors[s]]).collect()
         };
@@ -277,7 +280,7 @@ impl<T: Scalar> Encoder<T> {
 
         let (distinct, copies) = sweep.distinct_dots();
         sweep.dots.iter().for_each(|dot| self.see_cells(dot.cell, 1));
-        let words = |dot: &Dot<T>| [dot.cell, slot(dot.a), slot(dot.b), dot.factor.map_or(NONE, slot)];
+        let words = |dot: &Dot| [dot.cell, slot(dot.a), slot(dot.b), dot.factor.map_or(NONE, slot)];
         let dots: Vec<[u32; DOT_WORDS as usize]> = distinct.iter().map(words).collect();
         sums = sums.max(dots.len() as u32);
 
@@ -361,7 +364,7 @@ impl<T: Scalar> Encoder<T> {
 }
 
 /// The vectors of a sweep in slot order, with whether each is loaded and stored.
-fn moves<T: Scalar>(sweep: &Sweep<T>, fresh: Option<Vector<T>>) -> Vec<(Vector<T>, bool, bool)> {
+fn moves(sweep: &Sweep, fresh: Option<Vector>) -> Vec<(Vector, bool, bool)> {
     let first = fresh.map(|v| (v, false, true));
     let others = sweep.vectors().into_iter().filter(|(v, ..)| Some(*v) != fresh);
     first.into_iter().chain(others).collect()

@@ -2,7 +2,7 @@
 use super::*;
 use crate::expr::cells::{Binary, Unary};
 use crate::ir::lower::{Term, Update};
-use crate::{Backend, Cells, Format, Formula, Hessenberg, Pass, Reason, Recorder, Reference};
+use crate::{Cells, Device, Format, Formula, Hessenberg, Pass, Reason, Recorder, Reference};
 use std::sync::Arc;
 
 /// The identity, as a matrix without entries.
@@ -61,7 +61,7 @@ fn decode_instr(w: &[u32]) -> Instr {
 }
 
 /// Decodes the operation of a record. Dots are distinguished from copies of them.
-fn decode(e: &Encoded<f64>, op: u32) -> Op<f64> {
+fn decode(e: &Encoded, op: u32) -> Op {
     let field = |f: u32| e.op(op, f);
     let list = |at: u32, count: u32, words: u32| {
         assert_eq!(field(at) % ALIGN_WORDS, 0);
@@ -69,9 +69,9 @@ fn decode(e: &Encoded<f64>, op: u32) -> Op<f64> {
         e.words[at..at + (field(count) * words) as usize].chunks(words.max(1) as usize)
     };
     let vector = |i: u32| e.vectors[i as usize];
-    let slots: Vec<Vector<f64>> = list(OP_SLOTS, OP_SLOT_COUNT, 1).map(|w| vector(w[0])).collect();
+    let slots: Vec<Vector> = list(OP_SLOTS, OP_SLOT_COUNT, 1).map(|w| vector(w[0])).collect();
     let slot = |s: u32| slots[s as usize];
-    let h = || Cells::new(field(OP_H), field(OP_COLUMNS), 0);
+    let h = || Cells::of(NumberType::F64, field(OP_H), field(OP_COLUMNS), 0);
     let kind = match field(OP_KIND) {
         KIND_SWEEP => Kind::Sweep,
         KIND_SPMV => Kind::Spmv {
@@ -109,6 +109,7 @@ fn decode(e: &Encoded<f64>, op: u32) -> Op<f64> {
     let dots = list(OP_DOTS, OP_DOT_COUNT, DOT_WORDS);
     let code = |at, count| list(at, count, INSTR_WORDS).map(decode_instr).collect::<Vec<_>>();
     let sweep = Sweep {
+        kind: e.kind,
         name: "".into(),
         n: 0,
         before: code(OP_BEFORE, OP_BEFORE_COUNT),
@@ -127,10 +128,10 @@ fn decode(e: &Encoded<f64>, op: u32) -> Op<f64> {
     Op { kind, sweep }
 }
 
-fn program() -> Program<f64> {
-    let mut dev = Reference::new();
+fn program() -> Program {
+    let dev = Device::new(Reference::new());
     let a = dev.matrix(Arc::new(Unit(5))).unwrap();
-    let mut k = Recorder::new(&mut dev, "everything");
+    let mut k = Recorder::new(&dev, "everything");
     let [x, r, p, q, d] = k.vectors(5);
     let [rr, same, weighted, pq, alpha, target, last, shrink] = k.cells();
     let v = k.basis(5, 4);

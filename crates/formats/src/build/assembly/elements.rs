@@ -129,7 +129,7 @@ impl Elements {
             let runs = parallel::ranges(n, ROWS).collect();
             let mean = elements.slots.len() / n.max(1) + 1;
             let memory = || (Vec::new(), Vec::new(), Vec::new());
-            build_rows_with(OPERATION, n, n, runs, memory, |(columns, sums, keys), rows, out| {
+            build_rows_with(OPERATION, n, n, runs, None, memory, |(columns, sums, keys), rows, out| {
                 out.reserve(rows.len() * mean * elements.per_element / 2);
                 for i in rows {
                     elements.row(i, matrices, (columns, sums), keys);

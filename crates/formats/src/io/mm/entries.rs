@@ -3,7 +3,7 @@ use super::header::{Field, Header, Layout, Symmetry};
 use super::rounded::Rounding;
 use super::scan::{Fault, Scanner};
 use crate::build::assemble::Entry;
-use lacuna_engine::{Kind, Scalar};
+use lacuna_engine::{NumberType, Scalar};
 
 /// The contents of a block of whole lines.
 pub(super) struct Parsed<T> {
@@ -32,7 +32,7 @@ impl<T> Parsed<T> {
 
 /// Parses a block; about `room` entries are expected.
 pub(super) fn parse<T: Scalar>(text: &[u8], header: &Header, room: usize) -> Parsed<T> {
-    let mut scanner = Scanner::new(text, matches!(T::KIND, Kind::F32 | Kind::C32));
+    let mut scanner = Scanner::new(text, matches!(T::KIND, NumberType::F32 | NumberType::C32));
     let mut parsed = Parsed {
         entries: Vec::with_capacity(room),
         stored: 0,

@@ -1,5 +1,5 @@
 //! Numbers of a file that are not representable in the number type.
-use lacuna_engine::Kind;
+use lacuna_engine::NumberType;
 
 /// Numbers with the same loss: how many, and the first of them.
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ impl Rounding {
     }
 
     /// Reports the losses, one sentence for each kind.
-    pub(super) fn report(&self, name: &str, kind: Kind, notes: &(dyn Fn(&str) + Sync)) {
+    pub(super) fn report(&self, name: &str, kind: NumberType, notes: &(dyn Fn(&str) + Sync)) {
         let kind = kind.name();
         let note = |lost: &Lost, why: &dyn Fn(&Place) -> String, others: &str| {
             let Some(first) = &lost.first else { return };

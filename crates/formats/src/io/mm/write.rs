@@ -211,7 +211,7 @@ fn push_part<T: Scalar>(text: &mut Vec<u8>, v: f64) {
         push_whole(text, v.abs() as u64);
         return;
     }
-    let single = matches!(T::KIND, lacuna_engine::Kind::F32 | lacuna_engine::Kind::C32);
+    let single = matches!(T::KIND, lacuna_engine::NumberType::F32 | lacuna_engine::NumberType::C32);
     // Writing to a vector cannot fail.
     let _ = if single { write!(text, "{:?}", v as f32) } else { write!(text, "{v:?}") };
 }

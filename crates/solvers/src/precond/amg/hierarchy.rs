@@ -6,7 +6,7 @@ use super::rows::Rows;
 use super::stages::{Times, known_radius};
 use super::strength::Filter;
 use super::{Amg, AmgOptions, OPERATION};
-use crate::precond::SparseAlgebra;
+use crate::precond::Setup;
 use crate::precond::multigrid::{Smoother, inverse};
 use lacuna_engine::{Result, Scalar};
 use lacuna_formats::algebra::{GalerkinPlan, TransposePlan, galerkin_by_cells};
@@ -97,7 +97,7 @@ impl<T: Scalar> Hierarchy<T> {
         amg: &AmgOptions,
         a: &Csr<T>,
         mut near_null: NearNull<T>,
-        algebra: &mut dyn SparseAlgebra<T>,
+        setup: &mut Setup<'_, T>,
     ) -> Result<Self> {
         let mut made = Hierarchy {
             levels: Vec::new(),
@@ -112,6 +112,7 @@ impl<T: Scalar> Hierarchy<T> {
             let held = last.clone();
             let current = held.as_deref().unwrap_or(a);
             let (level, n) = (made.levels.len(), current.rows());
+            setup.progress("levels", level, None)?;
             if n <= amg.coarsest || level == MOST_LEVELS {
                 break made.finish(amg, current, None)?;
             }
@@ -119,7 +120,7 @@ impl<T: Scalar> Hierarchy<T> {
             let rows = made.times.add("strength", || Rows::of(current, known));
             rows.check_diagonal(OPERATION, level)?;
             made.hermitian = rows.hermitian;
-            let Some((level, null)) = made.coarsen(amg, current, &rows, &near_null, algebra)? else {
+            let Some((level, null)) = made.coarsen(amg, current, &rows, &near_null, setup)? else {
                 break made.finish(amg, current, Some(rows))?;
             };
             entries += level.coarse.nnz();
@@ -147,7 +148,7 @@ impl<T: Scalar> Hierarchy<T> {
         a: &Csr<T>,
         rows: &Rows<T>,
         near_null: &NearNull<T>,
-        algebra: &mut dyn SparseAlgebra<T>,
+        setup: &mut Setup<'_, T>,
     ) -> Result<Option<(Level<T>, NearNull<T>)>> {
         let depth = self.levels.len();
         // Nodes are aggregated where there are several unknowns a node.
@@ -163,8 +164,10 @@ impl<T: Scalar> Hierarchy<T> {
         let by = amg.aggregation.unwrap_or(usual);
         let (smoother, known) = self.times.smoother(amg, a, rows, None)?;
         let matrix = self.times.filtered((a, rows), &filter, near_null);
+        setup.check()?;
         let (aggregates, rho) = self.times.add("aggregates and radius", || {
             let rho = || known_radius(&matrix, known);
+            let algebra = setup.algebra();
             if by == Aggregation::Mis2 && algebra.is_for(graph.arrays().neighbours.len()) {
                 return parallel::beside(|| Aggregates::by_device(units, of_units, &graph, algebra), rho);
             }
@@ -181,7 +184,9 @@ impl<T: Scalar> Hierarchy<T> {
             self.notes.push(format!("level {depth} would keep {kept} of {} rows: not coarsened", a.rows()));
             return Ok(None);
         }
+        setup.check()?;
         let made = self.times.prolongator(amg, rows, (&matrix, rho?), &aggregates, near_null, None)?;
+        setup.check()?;
         let p = made.p;
         let (transpose, r) = self.times.add("transpose", || {
             let transpose = TransposePlan::new(&p)?;
@@ -190,7 +195,7 @@ impl<T: Scalar> Hierarchy<T> {
         })?;
         let blocks = near_null.blocks();
         let (coarse, floating) = self.times.add("product", || {
-            let coarse = match algebra.product(&[&r, a, &p])? {
+            let coarse = match setup.algebra().product(&[&r, a, &p])? {
                 Some(coarse) => coarse,
                 None => galerkin_by_cells(&r, a, &p, blocks)?,
             };
@@ -246,11 +251,13 @@ impl<T: Scalar> Hierarchy<T> {
         amg: &AmgOptions,
         a: &Csr<T>,
         mut near_null: NearNull<T>,
-        algebra: &mut dyn SparseAlgebra<T>,
+        setup: &mut Setup<'_, T>,
     ) -> Result<()> {
         self.times = Times::default();
+        let depths = self.levels.len();
         let mut last = None::<Arc<Csr<T>>>;
         for (depth, level) in self.levels.iter_mut().enumerate() {
+            setup.progress("levels", depth, Some(depths))?;
             let current = last.as_deref().unwrap_or(a);
             let times = &mut self.times;
             let known = (depth > 0).then_some(self.hermitian);
@@ -263,11 +270,13 @@ impl<T: Scalar> Hierarchy<T> {
             let matrix = times.filtered((current, &rows), &plan.filter, &near_null);
             let rho = times.add("radius", || known_radius(&matrix, known))?;
             let former = Some(&*level.p);
+            setup.check()?;
             let made = times.prolongator(amg, &rows, (&matrix, rho), &plan.aggregates, &near_null, former)?;
             let p = made.p;
             let r = times.add("transpose", || plan.transpose.adjoint(&p))?;
-            let coarse =
-                times.add("product", || match (algebra.product(&[&r, current, &p])?, &plan.galerkin) {
+            setup.check()?;
+            let coarse = times.add("product", || {
+                match (setup.algebra().product(&[&r, current, &p])?, &plan.galerkin) {
                     (Some(coarse), _) => Ok(coarse),
                     // The device may hold what is there.
                     (None, Some(galerkin)) => {
@@ -279,7 +288,8 @@ impl<T: Scalar> Hierarchy<T> {
                         plan.galerkin = Some(made);
                         Ok(coarse)
                     }
-                })?;
+                }
+            })?;
             let (coarse, floating) =
                 regular(coarse, &r, &rows.diagonal, near_null.blocks()[1], &made.dependent)?;
             (level.p, level.r, level.coarse) = (Arc::new(p), Arc::new(r), Arc::new(coarse));
@@ -287,6 +297,7 @@ impl<T: Scalar> Hierarchy<T> {
             near_null = made.near_null;
             last = Some(level.coarse.clone());
         }
+        setup.progress("levels", depths, Some(depths))?;
         self.finish(amg, last.as_deref().unwrap_or(a), None)
     }
 }

@@ -21,7 +21,7 @@ pub(super) use spectrum::{Spectrum, spectrum};
 use super::adjoint;
 use super::multigrid::VCycle;
 use crate::named::Settings;
-use crate::{Handles, OnHost, Parts, PrecondInfo, Preconditioner, SparseAlgebra};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use hierarchy::{Coarsest, Hierarchy, NearNull};
 use lacuna_engine::{Complex64, Error, Format, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{BLOCK_SIZES, Csr, FORMATS, Packed, Structure, convert};
@@ -100,14 +100,14 @@ impl Amg {
     ///
     /// ```
     /// use lacuna_formats::Spec;
-    /// use lacuna_solvers::{Amg, Preconditioner};
+    /// use lacuna_solvers::{Amg, Preconditioner, Setup};
     ///
     /// let a = Spec::parse("gen:elasticity3d:6")?.build::<f64>()?;
     /// // Nodes of a cube, whose face x = 0 is held: 6 by 7 by 7 are free.
     /// let node = |k: usize| [k % 6 + 1, k / 6 % 7, k / 42].map(|c| c as f64 / 6.0);
     /// let points: Vec<[f64; 3]> = (0..a.rows() / 3).map(node).collect();
     /// let mut amg = Amg::default().rigid_body_modes(&points);
-    /// amg.set_up(&a)?;
+    /// amg.set_up(&a, &mut Setup::new())?;
     /// # Ok::<(), lacuna_engine::Error>(())
     /// ```
     pub fn rigid_body_modes<const D: usize>(mut self, points: &[[f64; D]]) -> Self {
@@ -234,40 +234,44 @@ impl Amg {
         };
         Ok((cycle, made.report(a).into_iter().fold(parts, |parts, (what, value)| parts.report(what, value))))
     }
-}
 
-impl<T: Scalar> Preconditioner<T> for Amg {
-    fn name(&self) -> Cow<'static, str> {
-        self.options.name().into()
-    }
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        self.set_up_with(a, &mut OnHost)
-    }
-    fn set_up_with(&mut self, a: &Csr<T>, algebra: &mut dyn SparseAlgebra<T>) -> Result<Parts<T>> {
-        self.options.check()?;
-        let mut made = Hierarchy::new(&self.options, a, self.near_null_for(a)?, algebra)?;
-        let (cycle, parts) = self.parts(a, &mut made)?;
-        self.hermitian = self.is_hermitian_over(&made);
-        self.check_recorded(true)?;
-        self.cycle = cycle;
-        self.hierarchy = Some(Box::new(made));
-        Ok(parts)
-    }
-    fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        self.update_with(a, &mut OnHost)
-    }
-    fn update_with(&mut self, a: &Csr<T>, algebra: &mut dyn SparseAlgebra<T>) -> Result<Parts<T>> {
-        let near_null = self.near_null_for(a)?;
-        let kept = self.hierarchy.take().and_then(|any| any.downcast::<Hierarchy<T>>().ok());
-        let Some(mut made) = kept else { return self.set_up_with(a, algebra) };
-        let updated =
-            made.update(&self.options, a, near_null, algebra).and_then(|()| self.parts(a, &mut made));
+    /// The parts for new values, with the aggregates and patterns of a hierarchy.
+    fn renewed<T: Scalar>(
+        &mut self,
+        a: &Csr<T>,
+        mut made: Box<Hierarchy<T>>,
+        near_null: NearNull<T>,
+        setup: &mut Setup<'_, T>,
+    ) -> Result<Parts<T>> {
+        let updated = made.update(&self.options, a, near_null, setup).and_then(|()| self.parts(a, &mut made));
         let hermitian = self.is_hermitian_over(&made);
         // The patterns hold for the next values, whatever became of these.
         self.hierarchy = Some(made);
         let (cycle, parts) = updated?;
         self.hermitian = hermitian;
         self.check_recorded(cycle == self.cycle)?;
+        Ok(parts)
+    }
+}
+
+impl<T: Scalar> Preconditioner<T> for Amg {
+    fn name(&self) -> Cow<'static, str> {
+        self.options.name().into()
+    }
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+        self.options.check()?;
+        let near_null = self.near_null_for(a)?;
+        if setup.is_update()
+            && let Some(made) = self.hierarchy.take().and_then(|any| any.downcast::<Hierarchy<T>>().ok())
+        {
+            return self.renewed(a, made, near_null, setup);
+        }
+        let mut made = Hierarchy::new(&self.options, a, near_null, setup)?;
+        let (cycle, parts) = self.parts(a, &mut made)?;
+        self.hermitian = self.is_hermitian_over(&made);
+        self.check_recorded(true)?;
+        self.cycle = cycle;
+        self.hierarchy = Some(Box::new(made));
         Ok(parts)
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {

@@ -1,7 +1,7 @@
 //! An estimate of the spectral radius of `D⁻¹ A`.
 use super::filtered::Filtered;
 use crate::random::hashed;
-use lacuna_engine::sum::{SEGMENT, pairwise, segment_sum};
+use lacuna_engine::sum::{SEGMENT, pair_sum, segment_sum};
 use lacuna_engine::{Complex64, Result, Scalar, pages};
 use lacuna_formats::parallel;
 
@@ -30,7 +30,7 @@ fn sweep<T: Scalar>(y: &mut [T], f: impl Fn(usize, &mut T) -> T + Sync) -> T {
         };
         y.chunks_mut(SEGMENT).enumerate().map(segment).collect::<Vec<_>>()
     };
-    pairwise(&parallel::map(y.chunks_mut(CHUNK).enumerate(), chunk).concat())
+    pair_sum(&parallel::map(y.chunks_mut(CHUNK).enumerate(), chunk).concat())
 }
 
 fn zeros<T: Scalar>(n: usize) -> Result<Vec<T>> {

@@ -1,6 +1,7 @@
 //! Factors by `faer`, on one thread: with another number of threads its supernodes are summed in another
 //! order.
 use super::{DirectOptions, OPERATION};
+use crate::Setup;
 use crate::explain::unmatched;
 use crate::precond::hermitian::check_hermitian;
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
@@ -36,14 +37,14 @@ pub(super) enum Task {
 /// Factors of a matrix. The arrays of the matrix in compressed rows are those of its transpose in compressed
 /// columns, and this transpose is factored.
 pub(super) struct Factors<W: Number> {
-    kind: Kind<W>,
+    form: Form<W>,
     cost: Cost,
     /// Exponents of the powers of two that scale rows and columns.
     rows: Vec<i32>,
     columns: Vec<i32>,
 }
 
-enum Kind<W: Number> {
+enum Form<W: Number> {
     Cholesky { symbolic: SymbolicCholesky<u32>, values: Vec<W> },
     Lu { symbolic: SymbolicLu<u32>, numeric: NumericLu<u32, W> },
 }
@@ -100,40 +101,57 @@ impl<W: Number> Factors<W> {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a singular matrix, and if the cost exceeds the limits.
-    pub(super) fn new<T: Scalar>(a: &Csr<T>, analysis: Analysis, options: &DirectOptions) -> Result<Self> {
+    pub(super) fn new<T: Scalar>(
+        a: &Csr<T>,
+        analysis: Analysis,
+        options: &DirectOptions,
+        setup: &mut Setup<'_, T>,
+    ) -> Result<Self> {
         let n = a.rows();
         let cost = analysis.cost();
         cost.check::<W>(options)?;
+        setup.check_memory(OPERATION, cost.bytes::<W>() as u64)?;
+        setup.progress("factors", 0, None)?;
         if analysis.definite {
-            let kind = Kind::Cholesky { symbolic: analysis.symbolic, values: Vec::new() };
-            let mut factors = Factors { kind, cost, rows: vec![0; n], columns: vec![0; n] };
+            let form = Form::Cholesky { symbolic: analysis.symbolic, values: Vec::new() };
+            let mut factors = Factors { form, cost, rows: vec![0; n], columns: vec![0; n] };
             // The factorisation detects pivots that are not positive; LU then needs no sign.
             if factors.refactor(a).is_ok() {
                 return Ok(factors);
             }
             cost.twice().check::<W>(options)?;
+            setup.check_memory(OPERATION, cost.twice().bytes::<W>() as u64)?;
+            setup.check()?;
         }
         let cost = if analysis.definite { cost.twice() } else { cost };
         let symbolic = guarded(|| {
             let pattern = SymbolicSparseColMatRef::new_checked(n, n, a.row_ptr(), None, a.col_idx());
             factorize_symbolic_lu(pattern, Default::default()).map_err(failed)
         })?;
-        let kind = Kind::Lu { symbolic, numeric: NumericLu::new() };
-        let mut factors = Factors { kind, cost, rows: vec![0; n], columns: vec![0; n] };
+        setup.check()?;
+        let form = Form::Lu { symbolic, numeric: NumericLu::new() };
+        let mut factors = Factors { form, cost, rows: vec![0; n], columns: vec![0; n] };
         factors.refactor(a)?;
         Ok(factors)
     }
 
-    /// Factors a matrix of the same pattern, with the same order if its values allow it.
+    /// Factors a matrix of the same pattern, with the same order if its values allow it. Cancelled only before the factors
+    /// change.
     ///
     /// # Errors
     /// As [`Factors::new`].
-    pub(super) fn renew<T: Scalar>(&mut self, a: &Csr<T>, options: &DirectOptions) -> Result<()> {
-        if matches!(self.kind, Kind::Lu { .. }) {
+    pub(super) fn renew<T: Scalar>(
+        &mut self,
+        a: &Csr<T>,
+        options: &DirectOptions,
+        setup: &mut Setup<'_, T>,
+    ) -> Result<()> {
+        setup.progress("factors", 0, None)?;
+        if matches!(self.form, Form::Lu { .. }) {
             return self.refactor(a);
         }
         if check_hermitian(OPERATION, a).is_err() || self.refactor(a).is_err() {
-            *self = Factors::new(a, Analysis::of(a)?, options)?;
+            *self = Factors::new(a, Analysis::of(a)?, options, &mut setup.unwatched())?;
         }
         Ok(())
     }
@@ -141,7 +159,7 @@ impl<W: Number> Factors<W> {
     fn refactor<T: Scalar>(&mut self, a: &Csr<T>) -> Result<()> {
         let n = a.rows();
         Error::check_length(OPERATION, "the rows", self.rows.len(), n)?;
-        if matches!(self.kind, Kind::Lu { .. }) {
+        if matches!(self.form, Form::Lu { .. }) {
             (self.rows, self.columns) = equilibrated(a);
         }
         let scaled = a.entries().map(|(i, j, v)| {
@@ -149,12 +167,12 @@ impl<W: Number> Factors<W> {
             W::from_parts(v.re(), v.im()).scale_by_power_of_two(by)
         });
         let scaled: Vec<W> = scaled.collect();
-        let kind = &mut self.kind;
+        let form = &mut self.form;
         guarded(|| {
             let pattern = SymbolicSparseColMatRef::new_checked(n, n, a.row_ptr(), None, a.col_idx());
             let transposed = SparseColMatRef::new(pattern, &scaled[..]);
-            match kind {
-                Kind::Cholesky { symbolic, values } => {
+            match form {
+                Form::Cholesky { symbolic, values } => {
                     let count = symbolic.len_val();
                     values.try_reserve_exact(count.saturating_sub(values.len())).map_err(failed)?;
                     values.resize(count, W::zero());
@@ -174,7 +192,7 @@ impl<W: Number> Factors<W> {
                     );
                     made.map(drop).map_err(failed)
                 }
-                Kind::Lu { symbolic, numeric } => {
+                Form::Lu { symbolic, numeric } => {
                     let parameters = Default::default();
                     let mut memory =
                         memory(symbolic.factorize_numeric_lu_scratch::<W>(Par::Seq, parameters))?;
@@ -211,8 +229,8 @@ impl<W: Number> Factors<W> {
         };
         scale(x, before);
         let to = MatMut::from_column_major_slice_mut(x, n, 1);
-        match &self.kind {
-            Kind::Cholesky { symbolic, values } => {
+        match &self.form {
+            Form::Cholesky { symbolic, values } => {
                 let mut memory = MemBuffer::new(symbolic.solve_in_place_scratch::<W>(1, Par::Seq));
                 // The conjugate was factored; the matrix is its own adjoint.
                 LltRef::new(symbolic, values).solve_in_place_with_conj(
@@ -222,7 +240,7 @@ impl<W: Number> Factors<W> {
                     MemStack::new(&mut memory),
                 );
             }
-            Kind::Lu { symbolic, numeric } => {
+            Form::Lu { symbolic, numeric } => {
                 let plain = symbolic.solve_in_place_scratch::<W>(1, Par::Seq);
                 let transposed = symbolic.solve_transpose_in_place_scratch::<W>(1, Par::Seq);
                 let mut memory = MemBuffer::new(plain.or(transposed));
@@ -238,11 +256,11 @@ impl<W: Number> Factors<W> {
     }
 
     pub(super) fn report(&self) -> Vec<(&'static str, String)> {
-        let (name, about) = match self.kind {
-            Kind::Cholesky { .. } => ("Cholesky", ""),
-            Kind::Lu { .. } => ("LU with partial pivoting", "about "),
+        let (name, about) = match self.form {
+            Form::Cholesky { .. } => ("Cholesky", ""),
+            Form::Lu { .. } => ("LU with partial pivoting", "about "),
         };
-        let size = self.cost.entries * size_of::<W>() as f64 / (1 << 20) as f64;
+        let size = self.cost.bytes::<W>() / (1 << 20) as f64;
         vec![("factorisation", name.into()), ("size", format!("{about}{size:.1} MiB"))]
     }
 }
@@ -270,9 +288,12 @@ impl Cost {
         Cost { entries: 2.0 * self.entries, operations: 2.0 * self.operations }
     }
 
+    fn bytes<W>(&self) -> f64 {
+        self.entries * size_of::<W>() as f64
+    }
+
     fn check<W>(&self, options: &DirectOptions) -> Result<()> {
-        let (memory, work) =
-            (self.entries * size_of::<W>() as f64 / (1u64 << 30) as f64, self.operations / 1e9);
+        let (memory, work) = (self.bytes::<W>() / (1u64 << 30) as f64, self.operations / 1e9);
         let refused = |what: String| {
             let message = format!("{what}; iterate with another preconditioner, or raise the limit");
             Err(Error::Unsupported { operation: OPERATION.into(), message })

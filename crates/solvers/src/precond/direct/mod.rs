@@ -3,7 +3,7 @@ mod factors;
 
 use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
-use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use factors::{Analysis, Factors, Number, Task};
 use lacuna_engine::{Complex64, Error, HostOperator, LinOp, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
@@ -50,15 +50,15 @@ impl Default for DirectOptions {
 }
 
 /// The operator that programs call, and the factors that it solves with; new values replace these.
-struct Made<T> {
+struct Made<T: Scalar> {
     operator: HostOperator<T>,
     factors: Arc<RwLock<Box<dyn Solve<T>>>>,
 }
 
 /// Factors that solve systems in the number type of the matrix.
-trait Solve<T>: Send + Sync {
+trait Solve<T: Scalar>: Send + Sync {
     fn solve(&self, task: Task, b: &[T], x: &mut [T]);
-    fn renew(&mut self, a: &Csr<T>, options: &DirectOptions) -> Result<()>;
+    fn renew(&mut self, a: &Csr<T>, options: &DirectOptions, setup: &mut Setup<'_, T>) -> Result<()>;
     fn report(&self) -> Vec<(&'static str, String)>;
 }
 
@@ -68,8 +68,8 @@ impl<T: Scalar, W: Number> Solve<T> for Factors<W> {
         self.solve_in_place(task, &mut wide);
         x.iter_mut().zip(&wide).for_each(|(x, v)| *x = T::from_parts(v.re(), v.im()));
     }
-    fn renew(&mut self, a: &Csr<T>, options: &DirectOptions) -> Result<()> {
-        self.renew(a, options)
+    fn renew(&mut self, a: &Csr<T>, options: &DirectOptions, setup: &mut Setup<'_, T>) -> Result<()> {
+        self.renew(a, options, setup)
     }
     fn report(&self) -> Vec<(&'static str, String)> {
         self.report()
@@ -138,13 +138,21 @@ impl<T: Scalar> Preconditioner<T> for Direct {
         say(own.work != usual.work, format!("work={}", own.work));
         name_with("direct", said)
     }
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+        setup.check()?;
+        if let Some(made) = self.made::<T>().filter(|_| setup.is_update()) {
+            let mut factors = made.factors.write().unwrap_or_else(PoisonError::into_inner);
+            factors.renew(a, &self.options, setup)?;
+            drop(factors);
+            return Ok(made.parts());
+        }
         let analysis = self.analysis.take().map_or_else(|| Analysis::of(a), Ok)?;
         let factors: Box<dyn Solve<T>> = if T::KIND.is_complex() {
-            Box::new(Factors::<Complex64>::new(a, analysis, &self.options)?)
+            Box::new(Factors::<Complex64>::new(a, analysis, &self.options, setup)?)
         } else {
-            Box::new(Factors::<f64>::new(a, analysis, &self.options)?)
+            Box::new(Factors::<f64>::new(a, analysis, &self.options, setup)?)
         };
+        setup.check()?;
         let made = Made::new(a.rows(), factors);
         let parts = made.parts();
         self.made = Some(Box::new(made));
@@ -155,13 +163,6 @@ impl<T: Scalar> Preconditioner<T> for Direct {
         let seconds = analysis.seconds();
         self.analysis = Some(analysis);
         Ok(Some(seconds))
-    }
-    fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        let Some(made) = self.made::<T>() else {
-            return self.set_up(a);
-        };
-        made.factors.write().unwrap_or_else(PoisonError::into_inner).renew(a, &self.options)?;
-        Ok(made.parts())
     }
     fn outweighs_product(&self) -> bool {
         true

@@ -1,5 +1,5 @@
 //! The dense inverse of the coarsest matrix, or its pseudo-inverse if it is singular.
-use lacuna_engine::{Complex64, Error, Kind, Result, Scalar};
+use lacuna_engine::{Complex64, Error, NumberType, Result, Scalar};
 use lacuna_formats::algebra::build_rows;
 use lacuna_formats::{Csr, parallel};
 
@@ -24,8 +24,8 @@ pub(in crate::precond) fn inverse<T: Scalar>(
     hermitian: bool,
 ) -> Result<(Csr<T>, usize)> {
     match T::KIND {
-        Kind::F32 | Kind::F64 => computed::<T, f64>(preconditioner, a, hermitian),
-        Kind::C32 | Kind::C64 => computed::<T, Complex64>(preconditioner, a, hermitian),
+        NumberType::F32 | NumberType::F64 => computed::<T, f64>(preconditioner, a, hermitian),
+        NumberType::C32 | NumberType::C64 => computed::<T, Complex64>(preconditioner, a, hermitian),
     }
 }
 

@@ -12,7 +12,7 @@ pub use smoother::Smoothing;
 pub(super) use vcycle::VCycle;
 
 use crate::named::{Bounds, OptionInfo, Settings};
-use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Error, Format, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{Csr, Interpolation, Stencil, convert};
 use operator::{Axes, Operator};
@@ -71,8 +71,8 @@ pub struct Multigrid {
 #[derive(Default)]
 struct Made {
     cycle: VCycle,
-    /// The axes along which each level is coarsened.
-    axes: Vec<Axes>,
+    /// The axes along which each level was coarsened in the last set-up.
+    axes: Option<Vec<Axes>>,
 }
 
 impl Multigrid {
@@ -154,10 +154,16 @@ impl Multigrid {
     }
 
     /// The levels for a matrix, coarsened along given axes, or along axes chosen from the couplings.
-    fn levels<T: Scalar>(&mut self, a: &Csr<T>, given: Option<&[Axes]>) -> Result<Parts<T>> {
+    fn levels<T: Scalar>(
+        &mut self,
+        a: &Csr<T>,
+        given: Option<&[Axes]>,
+        setup: &mut Setup<'_, T>,
+    ) -> Result<Parts<T>> {
         let start = Instant::now();
         SWEEPS.check(OPERATION, "sweeps", self.options.sweeps)?;
         COARSEST.check(OPERATION, "coarsest", self.options.coarsest)?;
+        setup.check()?;
         let mut own = Self::operator(a)?;
         if Self::axes(&own).is_none() && a.rows() > self.options.coarsest {
             return Err(Self::not_elliptic(&own));
@@ -165,6 +171,7 @@ impl Multigrid {
         let (mut cycle, mut axes, mut parts) = (VCycle::default(), Vec::new(), Parts::new());
         let rows = |own: &Operator<T>| own.size.iter().product::<usize>();
         loop {
+            setup.progress("levels", axes.len(), given.map(<[Axes]>::len))?;
             let [x, y, z] = own.size;
             let line = format!("{}: {x}x{y}x{z} points, {} neighbours", axes.len(), own.neighbours());
             parts = parts.report("level", line);
@@ -193,13 +200,14 @@ impl Multigrid {
             axes.push(next);
             own = coarse;
         }
+        setup.check()?;
         parts = if rows(&own) <= self.options.coarsest {
             let (inverse, _) = inverse(Self::NAME, &own.stencil()?.to_csr()?, true)?;
             cycle.solved(parts, convert(&Arc::new(inverse), "dense")?)
         } else {
             cycle.smoothed(parts, rows(&own), self.smoother(&own))
         };
-        self.made = Made { cycle, axes };
+        self.made = Made { cycle, axes: Some(axes) };
         Ok(parts.report("set-up", format!("{:.4} s", start.elapsed().as_secs_f64())))
     }
 
@@ -231,14 +239,10 @@ impl<T: Scalar> Preconditioner<T> for Multigrid {
         if said.is_empty() { "multigrid".into() } else { format!("multigrid:{}", said.join(",")).into() }
     }
 
-    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        self.levels(a, None)
-    }
-
-    /// Coarsens along the axes of the last set-up.
-    fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        let axes = self.made.axes.clone();
-        self.levels(a, Some(&axes))
+    /// New values are coarsened along the axes of the last set-up.
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+        let axes = self.made.axes.clone().filter(|_| setup.is_update());
+        self.levels(a, axes.as_deref(), setup)
     }
 
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {

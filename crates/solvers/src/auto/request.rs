@@ -1,34 +1,78 @@
-//! The settings of a system that may be left to the library, named, or given.
+//! What a caller asks for: settings that are left open, named, or given.
+use crate::{Combined, METHODS, Method, Options, PRECONDITIONERS, Preconditioner, Stop};
+use crate::{method, name_of, preconditioner};
 use lacuna_engine::{Error, Result, Scalar};
-use lacuna_solvers::{
-    Combined, METHODS, Method, Options, PRECONDITIONERS, Preconditioner, method, name_of, preconditioner,
-};
+use lacuna_formats::Csr;
+use std::sync::Arc;
 
 /// The method of a system.
-pub(crate) enum MethodChoice<T: Scalar> {
+pub enum MethodChoice<T: Scalar> {
+    /// What suits the matrix.
     Auto,
-    /// What solved a matrix of this structure before, else automatic.
-    Tune,
+    /// By name, with options.
     Named(String),
+    /// One of the caller's own.
     Own(Box<dyn Method<T>>),
 }
 
 /// The preconditioner of a system.
-pub(crate) enum PreconditionerChoice<T: Scalar> {
+pub enum PreconditionerChoice<T: Scalar> {
+    /// What suits the matrix.
     Auto,
+    /// By name, with options.
     Named(String),
+    /// One of the caller's own.
     Own(Box<dyn Preconditioner<T>>),
 }
 
-/// The method of the combined ones.
-pub(crate) const RICHARDSON: &str = "richardson";
+/// A matrix, and what is settled of its solver.
+pub struct Request<T: Scalar> {
+    /// The matrix.
+    pub a: Arc<Csr<T>>,
+    /// The method.
+    pub method: MethodChoice<T>,
+    /// The preconditioner.
+    pub preconditioner: PreconditionerChoice<T>,
+    /// The storage format by name, unless that is open.
+    pub format: Option<String>,
+    /// The order of rows and columns by name.
+    pub reorder: String,
+    /// Whether the conjugate transpose is stored too.
+    pub adjoint: bool,
+    /// Settings of methods.
+    pub options: Options,
+    /// Stopping criteria.
+    pub stop: Stop,
+    /// The method and preconditioner that solved a matrix of this structure fastest, to be taken for what is open.
+    pub remembered: Option<(String, String)>,
+}
 
-/// What [`LinearSystem::method`](crate::LinearSystem::method) and
-/// [`LinearSystem::preconditioner`](crate::LinearSystem::preconditioner) accept besides names of the lists.
+impl<T: Scalar> Request<T> {
+    /// The default relative tolerance: 1e-8, or 1e-5 in single precision, whose unit roundoff of 6e-8 is
+    /// magnified by the condition number of the matrix.
+    pub const DEFAULT_RTOL: f64 = if T::EPSILON > 1e-10 { 1e-5 } else { 1e-8 };
+
+    /// Everything is open.
+    pub fn new(a: Arc<Csr<T>>) -> Self {
+        Request {
+            a,
+            method: MethodChoice::Auto,
+            preconditioner: PreconditionerChoice::Auto,
+            format: None,
+            reorder: "none".into(),
+            adjoint: false,
+            options: Options::default(),
+            stop: Stop { rtol: Self::DEFAULT_RTOL, ..Stop::default() },
+            remembered: None,
+        }
+    }
+}
+
+/// What a method and a preconditioner may be called besides the names of the lists.
 const AUTOMATIC_METHODS: &[&str] = &["auto", "tune"];
 const AUTOMATIC_PRECONDITIONERS: &[&str] = &["auto"];
 
-/// Checks a text for [`LinearSystem::method`](crate::LinearSystem::method).
+/// Checks a text for a method: `auto`, `tune`, or a name with options.
 ///
 /// # Errors
 /// [`Error::Argument`] for an unknown name, with the names there are; for an unknown key or an invalid value.
@@ -43,7 +87,7 @@ pub fn check_method(text: &str) -> Result<()> {
     }
 }
 
-/// Checks a text for [`LinearSystem::preconditioner`](crate::LinearSystem::preconditioner).
+/// Checks a text for a preconditioner: `auto`, or a name with options.
 ///
 /// # Errors
 /// As [`check_method`].
@@ -55,7 +99,7 @@ pub fn check_preconditioner(text: &str) -> Result<()> {
     preconditioner::<f64>(text).map(drop)
 }
 
-/// Checks the options of a combined method, which its preconditioner takes.
+/// Checks the options of a combined method; they are its preconditioner's.
 fn check_own(combined: &Combined, own: &str) -> Result<()> {
     preconditioner::<f64>(own).map(drop).map_err(|error| match error {
         Error::Argument { message, .. } => {
@@ -89,7 +133,7 @@ fn check_name(what: &str, automatic: &[&str], listed: &[&str], text: &str) -> Re
 /// # Errors
 /// [`Error::Argument`] for an unknown name, for an invalid option, and for a preconditioner beside a method that has
 /// its own.
-pub(crate) fn combined<T: Scalar>(
+pub(super) fn combined<T: Scalar>(
     method: MethodChoice<T>,
     preconditioner: PreconditionerChoice<T>,
 ) -> Result<(MethodChoice<T>, PreconditionerChoice<T>, Option<&'static str>)> {
@@ -107,7 +151,7 @@ pub(crate) fn combined<T: Scalar>(
         (None, preconditioner) => Ok((method, preconditioner, None)),
         (Some((combined, own)), PreconditionerChoice::Auto) => {
             check_own(&combined, &own)?;
-            let richardson = MethodChoice::Named(RICHARDSON.into());
+            let richardson = MethodChoice::Named(Combined::METHOD.into());
             Ok((richardson, PreconditionerChoice::Named(own), Some(combined.name)))
         }
         (Some((combined, _)), _) => {

@@ -1,9 +1,9 @@
 //! When to switch from the method in use to a candidate.
-use super::candidates::Candidate;
-use super::{AutoSolver, half};
-use crate::verified::{Measured, tolerance};
+use super::confirm::{Measured, tolerance};
+use super::continuation::{Continuation, half};
+use super::plan::Candidate;
+use crate::Solver;
 use lacuna_engine::{Reason, Result, Scalar};
-use lacuna_solvers::Solver;
 use std::mem;
 
 /// The same method is tried again only if the residual has fallen below this fraction.
@@ -72,26 +72,26 @@ impl Trend {
 /// The candidate and the solver in use before a switch.
 type Former<T> = (Option<Candidate>, Option<Solver<T>>);
 
-impl<T: Scalar> AutoSolver<'_, T> {
+impl<T: Scalar> Continuation<'_, T> {
     /// What the last attempt achieved. The next one starts from `measured`, without a budget.
     pub(super) fn trend(&self, current: &mut Current, measured: Measured) -> Trend {
         let iterations = self.outcome.iterations;
         let (residual, before) = mem::replace(&mut current.last, (measured.residual, iterations));
         let limited = current.budget.take().is_some();
-        let budget = if limited { self.candidates.budget(current.weight()) } else { None };
-        let budget = budget.unwrap_or(self.parts.stop.max_iters.saturating_sub(iterations) / 2);
+        let budget = if limited { self.queue.budget(current.weight()) } else { None };
+        let budget = budget.unwrap_or(self.system.stop.max_iters.saturating_sub(iterations) / 2);
         let expected = self.expected_iterations(residual, measured.residual, iterations - before);
         let at_limit = self.outcome.reason == Reason::Limit;
-        let slow = self.candidates.switches_early
+        let slow = self.queue.switches_early
             && at_limit
-            && !self.candidates.is_empty()
-            && expected > budget.min(2 * self.candidates.interval) as f64;
+            && !self.queue.is_empty()
+            && expected > budget.min(2 * self.queue.interval) as f64;
         Trend { at_limit, gains: measured.residual < GAIN * residual, expected, slow }
     }
 
     /// Iterations still needed if the residual keeps falling at the same rate.
     fn expected_iterations(&self, before: f64, residual: f64, iterations: u64) -> f64 {
-        let goal = tolerance(self.parts, self.norm);
+        let goal = tolerance(self.system, self.norm);
         let rate = (residual / before).ln() / iterations as f64;
         if rate < 0.0 { (goal / residual).ln() / rate } else { f64::INFINITY }
     }
@@ -100,18 +100,18 @@ impl<T: Scalar> AutoSolver<'_, T> {
     /// indefinite.
     pub(super) fn drop_definite(&mut self, measured: Measured) {
         if measured.residual > INDEFINITE {
-            self.candidates.not_definite();
+            self.queue.not_definite();
         }
     }
 
     /// Whether to switch to the next candidate. If it is not worth its cost yet, sets the budget of the
     /// method in use.
     pub(super) fn should_switch(&mut self, current: &mut Current, trend: &Trend) -> Result<bool> {
-        if trend.at_limit && self.candidates.is_exhausted(self.outcome.iterations) {
+        if trend.at_limit && self.queue.is_exhausted(self.outcome.iterations) {
             return Ok(true);
         }
         if !(trend.at_limit && trend.falls_short()) {
-            self.candidates.drop_front(|candidate| candidate.if_slow); // not worth its set-up
+            self.queue.drop_slow(); // not worth its set-up
         }
         if !trend.falls_short() {
             return Ok(false);
@@ -132,9 +132,9 @@ impl<T: Scalar> AutoSolver<'_, T> {
         if !trend.at_limit {
             return 0;
         }
-        let cost = self.candidates.budget(current.weight()).unwrap_or(self.candidates.interval);
+        let cost = self.queue.budget(current.weight()).unwrap_or(self.queue.interval);
         // Only a method for definite matrices recovers from a residual that does not shrink at first.
-        if self.parts.definite || trend.gains { cost } else { cost / HOPEFUL }
+        if self.system.method.info().positive_definite() || trend.gains { cost } else { cost / HOPEFUL }
     }
 
     /// Makes the next candidate the method in use, and notes why. Returns the former, or `None` if no
@@ -155,8 +155,7 @@ impl<T: Scalar> AutoSolver<'_, T> {
             _ => self.outcome.reason.to_string(),
         };
         let spent = current.weight() * (iterations - current.began);
-        let Some(next) =
-            self.candidates.next(!trend.at_limit || self.candidates.is_exhausted(iterations), spent)
+        let Some(next) = self.queue.next(!trend.at_limit || self.queue.is_exhausted(iterations), spent)
         else {
             if trend.at_limit {
                 self.outcome.notes.push(why);
@@ -166,7 +165,7 @@ impl<T: Scalar> AutoSolver<'_, T> {
         let (residual, _) = current.last;
         self.outcome.notes.push(format!("{why}: continued with {next} from a residual of {residual:.1e}"));
         current.began = iterations;
-        current.budget = self.candidates.budget(next.weight);
+        current.budget = self.queue.budget(next.weight);
         Some((current.candidate.replace(next), self.solver.take()))
     }
 
@@ -174,9 +173,9 @@ impl<T: Scalar> AutoSolver<'_, T> {
     /// most the budget; see [`half`].
     pub(super) fn iteration_limit(&self, budget: Option<u64>) -> u64 {
         let done = self.outcome.iterations;
-        let left = self.parts.stop.max_iters.saturating_sub(done);
-        let last = self.candidates.is_empty() || !self.candidates.switches_early;
-        let share = if last { left } else { half(left, self.parts.given.rows()) };
-        share.min(budget.unwrap_or(self.candidates.interval.max(done)))
+        let left = self.system.stop.max_iters.saturating_sub(done);
+        let last = self.queue.is_empty() || !self.queue.switches_early;
+        let share = if last { left } else { half(left, self.system.matrix.a.rows()) };
+        share.min(budget.unwrap_or(self.queue.interval.max(done)))
     }
 }

@@ -1,19 +1,18 @@
 //! Whether a matrix comes from a diffusion or an elasticity problem suited to multigrid, and whether multigrid pays.
-use crate::Chosen;
-use crate::precond::{Amg, Multigrid};
-use lacuna_engine::{Scalar, compiled_here};
+use super::Facts;
+use lacuna_engine::Scalar;
 use lacuna_formats::{Csr, Structure, parallel};
 
 /// Steps across the grid from which `multigrid` is faster than CG on the host, and on a separate device, where an
 /// iteration costs less of what the set-up on the host costs. CG takes about as many iterations as there are steps.
-const MULTIGRID_PAYS: [usize; 2] = [150, 400];
+pub(super) const MULTIGRID_PAYS: [usize; 2] = [150, 400];
 /// Steps times points from which it is.
 const MULTIGRID_SIZE: usize = 3_000_000;
 /// The same for `amg`, where CG takes more iterations than there are steps.
-const AMG_PAYS: usize = 250;
+pub(super) const AMG_PAYS: usize = 250;
 /// Unknowns of an elastic body from which `amg` is faster than CG on the host: CG takes about 450 iterations for so
 /// many in a square or in a cube, more in a slender body.
-const ELASTIC_PAYS: usize = 100_000;
+pub(super) const ELASTIC_PAYS: usize = 100_000;
 /// The part of the entries of a row that translations may leave.
 const LEFT_BY_TRANSLATIONS: f64 = 0.1;
 /// A row is weakly dominant if its couplings sum to at least this fraction of the diagonal; then a local
@@ -22,58 +21,46 @@ const WEAKLY_DOMINANT: f64 = 0.9;
 /// Fraction of the couplings of a row, by size, that may have the sign of the diagonal.
 const WRONG_SIGN: f64 = 0.1;
 
-/// Multigrid for a system on which `cg` would take many iterations on the host; `None` for other systems.
+/// Why `multigrid` is faster than `cg` alone, if it is.
 ///
-/// The matrix must be Hermitian with a positive diagonal. It must be a discretised diffusion, whose couplings
-/// balance the diagonal: CG then needs about as many iterations as the graph has steps from one end to the
-/// other, since information moves one step per iteration, and more if the coefficients vary. Or it must be the
-/// stiffness of an elastic body of many unknowns. Returns `multigrid` if the matrix is a stencil on a `grid`, as
-/// found by [`Multigrid::grid`], and otherwise `amg`, but that only for a solve `on_host`: its set-up there takes as
-/// long as thousands of iterations on a fast device.
-pub fn choose_multigrid<T: Scalar>(
-    a: &Csr<T>,
-    s: &Structure,
-    grid: Option<[usize; 3]>,
-    on_host: bool,
-) -> Option<Chosen> {
-    compiled_here!(T, |a: &Csr<T>,
-                       s: &Structure,
-                       grid: Option<[usize; 3]>,
-                       on_host: bool|
-     -> Option<Chosen> {
-        let enough = MULTIGRID_PAYS[usize::from(!on_host)];
-        let suits = s.rows == s.cols && s.hermitian && s.diagonal_positive && s.rows > enough;
-        if !suits || !on_host && grid.is_none() {
-            return None;
-        }
-        if !is_diffusion(a) {
-            if !on_host {
-                return None;
-            }
-            let block = s.block_size().filter(|_| s.rows >= ELASTIC_PAYS && is_elastic(a, s))?;
-            let why = format!(
-                "the matrix takes translations nearly to 0, like the stiffness of an elastic body of {block} \
-                 unknowns a node"
-            );
-            return Some(Chosen::new(Amg::NAME, why));
-        }
-        if let Some(size) = grid {
-            let across: usize = size.iter().map(|points| points - 1).sum();
-            let [x, y, z] = size;
-            let why =
-                format!("one stencil on a grid of {x}x{y}x{z}; cg needs about {across} steps to cross it");
-            let pays = across >= enough && across * s.rows >= MULTIGRID_SIZE;
-            return pays.then(|| Chosen::new(Multigrid::NAME, why));
-        }
-        let across = steps_across(a, AMG_PAYS);
-        let why = format!("the matrix is a diffusion; cg needs at least {across} steps to cross its graph");
-        (across >= AMG_PAYS).then(|| Chosen::new(Amg::NAME, why))
-    })(a, s, grid, on_host)
+/// The matrix is Hermitian with a positive diagonal and a discretised diffusion, whose couplings balance the diagonal:
+/// CG then needs about as many iterations as the graph has steps from one end to the other, since information moves
+/// one step per iteration, and more if the coefficients vary.
+pub(super) fn multigrid_pays<T: Scalar>(facts: &Facts<T>) -> Option<String> {
+    let enough = steps_that_pay(facts)?;
+    let size @ [x, y, z] = facts.grid().filter(|_| facts.is_diffusion())?;
+    let across: usize = size.iter().map(|points| points - 1).sum();
+    let pays = across >= enough && across * facts.matrix().rows() >= MULTIGRID_SIZE;
+    pays.then(|| format!("one stencil on a grid of {x}x{y}x{z}; cg needs about {across} steps to cross it"))
+}
+
+/// Why `amg` is faster than `cg` alone, if it is: for a diffusion that is no stencil on a grid, and for the stiffness
+/// of an elastic body of many unknowns. Only on the host: its set-up there takes as long as thousands of iterations on
+/// a fast device.
+pub(super) fn amg_pays<T: Scalar>(facts: &Facts<T>) -> Option<String> {
+    steps_that_pay(facts).filter(|_| facts.on_host())?;
+    let (a, s) = (facts.matrix(), facts.structure());
+    if !facts.is_diffusion() {
+        let block = s.block_size().filter(|_| s.rows >= ELASTIC_PAYS && facts.is_elastic())?;
+        return Some(format!(
+            "the matrix takes translations nearly to 0, like the stiffness of an elastic body of {block} unknowns \
+             a node"
+        ));
+    }
+    let across = if facts.grid().is_none() { steps_across(a, AMG_PAYS) } else { 0 };
+    let why = || format!("the matrix is a diffusion; cg needs at least {across} steps to cross its graph");
+    (across >= AMG_PAYS).then(why)
+}
+
+/// The steps across a grid from which multigrid pays, if the matrix is one for it.
+fn steps_that_pay<T: Scalar>(facts: &Facts<T>) -> Option<usize> {
+    let (s, enough) = (facts.structure(), MULTIGRID_PAYS[usize::from(!facts.on_host())]);
+    (s.rows == s.cols && s.hermitian && s.diagonal_positive && s.rows > enough).then_some(enough)
 }
 
 /// Whether, in at least half of the rows, the couplings are negative and balance the diagonal: a discretised
 /// diffusion.
-pub fn is_diffusion<T: Scalar>(a: &Csr<T>) -> bool {
+pub(super) fn is_diffusion<T: Scalar>(a: &Csr<T>) -> bool {
     let of_row = |i: usize| {
         let (mut diagonal, mut with, mut against) = (0.0, 0.0, 0.0);
         for (j, v) in a.row_entries(i) {
@@ -91,7 +78,7 @@ pub fn is_diffusion<T: Scalar>(a: &Csr<T>) -> bool {
 
 /// Whether, in at least half of the rows, the entries of each of several unknowns a node add up to nearly 0: the
 /// stiffness of an elastic body, which translations leave without stress.
-pub fn is_elastic<T: Scalar>(a: &Csr<T>, s: &Structure) -> bool {
+pub(super) fn is_elastic<T: Scalar>(a: &Csr<T>, s: &Structure) -> bool {
     let Some(block) = s.block_size().filter(|_| s.rows == s.cols) else { return false };
     let counts = parallel::map(a.row_shares(), |run| {
         let mut sums = vec![T::zero(); block];
@@ -153,8 +140,11 @@ fn levels<T: Scalar>(a: &Csr<T>, start: usize, enough: usize, seen: &mut [bool])
 
 #[cfg(test)]
 mod tests {
-    use super::{Multigrid, choose_multigrid, steps_across};
-    use lacuna_formats::{Csr, Spec, Structure};
+    use super::steps_across;
+    use crate::auto::Facts;
+    use crate::auto::rules::first_preconditioner;
+    use crate::{METHODS, name_of};
+    use lacuna_formats::{Csr, Spec};
 
     fn chosen(spec: &str) -> Option<String> {
         chosen_on(spec, true)
@@ -162,7 +152,9 @@ mod tests {
 
     fn chosen_on(spec: &str, on_host: bool) -> Option<String> {
         let a: Csr<f64> = Spec::parse(spec).unwrap().build().unwrap();
-        choose_multigrid(&a, &Structure::of(&a), Multigrid::grid(&a), on_host).map(|chosen| chosen.name)
+        let cg = METHODS.iter().find(|info| info.name == "cg").unwrap();
+        let chosen = first_preconditioner(&Facts::of(a.into(), on_host), cg).name;
+        ["multigrid", "amg"].contains(&name_of(&chosen)).then_some(chosen)
     }
 
     #[test]

@@ -1,25 +1,14 @@
 //! Solves with the method chosen first, checks the result on the host, and continues with other methods if it
 //! falls short.
-mod candidates;
-mod setup;
-mod switch;
-mod verdict;
-
-use crate::factor::times;
-use crate::prepared::Parts;
-use crate::verified::{Measured, misfit, norm_of_product, stands, tolerance};
-use candidates::Candidate;
-pub(crate) use candidates::{Candidates, Open};
-use lacuna_engine::{Backend, Reason, Result, Scalar, check_process};
-use lacuna_formats::Csr;
-use lacuna_solvers::{
-    Factor, Needs, Outcome, Preconditioner, Solver, Stop, Watch, largest, residual, vector_norm,
-};
-pub(crate) use setup::is_refusal;
+use super::AutoSolver;
+use super::confirm::{Measured, misfit, stands, tolerance};
+use super::plan::Candidate;
+use super::queue::Queue;
+use super::switch::Current;
+use crate::{Factor, Needs, Outcome, Preconditioner, Solver, Stop, Watch, largest, residual, vector_norm};
+use lacuna_engine::{Reason, Result, Scalar, check_process};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-use switch::Current;
 
 /// A limit of at least this many iterations is divided among several methods whatever the size of the system.
 const MANY: u64 = 1000;
@@ -32,83 +21,83 @@ const HALF: f64 = 0.5;
 /// The tolerance of a continued solve, as a part of what the misfit asks for.
 const TIGHTER: f64 = 0.1;
 
-pub(crate) type Watching<'a> = Option<&'a mut dyn FnMut(Watch) -> ControlFlow<()>>;
+/// Called from time to time while a solve runs; `Break` cancels it.
+pub type Watching<'a> = Option<&'a mut dyn FnMut(Watch) -> ControlFlow<()>>;
 
 /// Solves for `b` from `x`, both in the row order of the device. Time spent on host checks counts as
 /// transfer.
-pub(crate) fn solve<T: Scalar, B: Backend>(
-    parts: &mut Parts<T>,
+pub(super) fn solve<T: Scalar>(
+    system: &mut AutoSolver<T>,
     outcome: &mut Outcome,
-    dev: &mut B,
-    b: &[T],
-    x: &mut [T],
+    (b, x): (&[T], &mut [T]),
     mut watch: Watching<'_>,
-) -> Result<()> {
+) -> Result<Option<(String, String)>> {
     check_process("solve")?;
     let start = Instant::now();
     let guess = if largest(x) == 0.0 { Vec::new() } else { x.to_vec() };
-    if parts.least_squares {
-        return least_squares(parts, outcome, dev, (b, x), &guess, watch);
+    if system.method.least_squares() {
+        least_squares(system, outcome, (b, x), &guess, watch)?;
+        return Ok(None);
     }
-    parts.solver.set_stop(first_stop(parts));
-    copy(parts.solver.solve_watched(dev, b, x, reborrow(&mut watch))?, outcome);
+    let stop = first_stop(system);
+    let solver = system.solver();
+    solver.set_stop(stop);
+    copy(solver.solve_watched(b, x, reborrow(&mut watch))?, outcome);
     let mut iterating = outcome.time.saturating_sub(outcome.transfers);
-    if !stands(parts, outcome, b, x) {
-        let mark = dev.mark();
-        let mut auto = AutoSolver::new(parts, outcome, b, iterating)?;
-        let continued = auto.run(dev, x, &guess, watch);
-        iterating = auto.iterating;
-        let setting_up = auto.setting_up;
-        drop(auto);
-        dev.release(mark);
-        continued?;
+    let mut solved_by = None;
+    if !stands(system, outcome, b, x) {
+        let mut continuation = Continuation::new(system, outcome, b, iterating);
+        let continued = continuation.run(x, &guess, watch);
+        iterating = continuation.iterating;
+        let setting_up = continuation.setting_up;
+        drop(continuation);
+        solved_by = continued?;
         outcome.setup = setting_up;
     }
     outcome.time = start.elapsed();
     outcome.transfers = outcome.time.saturating_sub(iterating + outcome.setup);
-    Ok(())
+    Ok(solved_by)
 }
 
 /// Solves a least-squares problem, `min ‖b − A x‖`, with the method that is prepared. One that needs a solution of `A x = b`
 /// continues with a tighter tolerance until that holds, or no longer comes nearer.
-fn least_squares<T: Scalar, B: Backend>(
-    parts: &mut Parts<T>,
+fn least_squares<T: Scalar>(
+    system: &mut AutoSolver<T>,
     outcome: &mut Outcome,
-    dev: &mut B,
     (b, x): (&[T], &mut [T]),
     guess: &[T],
     mut watch: Watching<'_>,
 ) -> Result<()> {
     let start = Instant::now();
-    let needs_range = parts.algorithm.info().needs == Needs::Range;
-    let (mut stop, mut iterating, mut last) = (parts.stop, Duration::ZERO, f64::INFINITY);
+    let needs_range = system.method.info().needs == Needs::Range;
+    let (mut stop, mut iterating, mut last) = (system.stop, Duration::ZERO, f64::INFINITY);
     let mut before = Outcome { iterations: 0, ..Outcome::default() };
     loop {
-        parts.solver.set_stop(stop);
-        copy(parts.solver.solve_watched(dev, b, x, reborrow(&mut watch))?, outcome);
+        system.resident.solver.set_stop(stop);
+        copy(system.resident.solver.solve_watched(b, x, reborrow(&mut watch))?, outcome);
         iterating += outcome.time.saturating_sub(outcome.transfers);
-        outcome.misfit = misfit(parts, b, x)?;
+        outcome.misfit = misfit(system, b, x);
         if before.iterations > 0 {
             let later = outcome.history.drain(..).skip(1).collect::<Vec<_>>();
             outcome.history = [std::mem::take(&mut before.history), later].concat();
             outcome.iterations += before.iterations;
         }
-        let goal = tolerance(parts, vector_norm(b));
+        let goal = tolerance(system, vector_norm(b));
         if !(needs_range && outcome.converged() && outcome.misfit > goal) {
             break;
         }
-        if outcome.misfit > HALF * last || outcome.iterations >= parts.stop.max_iters {
+        if outcome.misfit > HALF * last || outcome.iterations >= system.stop.max_iters {
             outcome.reason = Reason::Stagnated;
             break;
         }
         last = outcome.misfit;
         let rtol = stop.rtol * TIGHTER * goal / outcome.misfit;
-        stop = Stop { rtol, atol: 0.0, max_iters: parts.stop.max_iters - outcome.iterations, ..parts.stop };
+        stop = Stop { rtol, atol: 0.0, max_iters: system.stop.max_iters - outcome.iterations, ..system.stop };
         before = outcome.clone();
     }
     if !outcome.converged() {
         // In twice the precision, as the device cannot tell a residual below the rounding of A x.
-        let of_guess = if guess.is_empty() { 1.0 } else { misfit(parts, b, guess)? };
+        let of_guess = if guess.is_empty() { 1.0 } else { misfit(system, b, guess) };
         if outcome.misfit.is_nan() || of_guess < outcome.misfit {
             restore(x, guess);
             outcome.misfit = of_guess;
@@ -116,7 +105,7 @@ fn least_squares<T: Scalar, B: Backend>(
         }
     }
     if needs_range && matches!(outcome.reason, Reason::Stagnated | Reason::Diverged | Reason::Breakdown(_)) {
-        let (misfit, name) = (outcome.misfit, parts.algorithm.name());
+        let (misfit, name) = (outcome.misfit, system.method.name());
         outcome.notes.push(format!(
             "`A x = b` holds to {misfit:.1e} |b| only: {name} needs a system that has a solution; `lsmr` and `lsqr` take others"
         ));
@@ -128,34 +117,38 @@ fn least_squares<T: Scalar, B: Backend>(
 
 /// The stopping criteria of the method chosen first; its iterations are limited to leave some for the
 /// candidates.
-pub(crate) fn first_stop<T: Scalar>(parts: &Parts<T>) -> Stop {
-    let limit = parts.stop.max_iters;
-    let candidates @ Candidates { switches_early, interval, exhausted, fallback, .. } = &parts.candidates;
-    let shares = *switches_early && !candidates.is_empty();
-    let share = if shares { half(limit, parts.given.rows()) } else { limit };
+pub(super) fn first_stop<T: Scalar>(system: &AutoSolver<T>) -> Stop {
+    let limit = system.stop.max_iters;
+    let queue @ Queue { switches_early, interval, exhausted, fallback, .. } = &system.queue;
+    let shares = *switches_early && !queue.is_empty();
+    let share = if shares { half(limit, system.matrix.a.rows()) } else { limit };
     let enough = if fallback.is_some() { *exhausted } else { u64::MAX };
-    let budget = candidates.budget(1).unwrap_or(u64::MAX).min(enough);
-    Stop { max_iters: share.min(*interval).min(budget), ..parts.stop }
+    let budget = queue.budget(1).unwrap_or(u64::MAX).min(enough);
+    Stop { max_iters: share.min(*interval).min(budget), ..system.stop }
 }
 
 /// The share of a method in the iterations that are left, if others may follow.
-fn half(left: u64, unknowns: usize) -> u64 {
+pub(super) fn half(left: u64, unknowns: usize) -> u64 {
     let least = if left < MANY { LEAST.max(unknowns as u64) } else { 0 };
     left.div_ceil(2).max(least).min(left)
 }
 
 /// Makes an outcome describe `x` correctly if rounding could hide a larger residual, and explains an outcome
 /// that falls short.
-pub(crate) fn settle<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: &[T], x: &[T]) -> Result<()> {
-    if stands(parts, outcome, b, x) {
+pub(super) fn settle<T: Scalar>(
+    system: &mut AutoSolver<T>,
+    outcome: &mut Outcome,
+    b: &[T],
+    x: &[T],
+) -> Result<()> {
+    if stands(system, outcome, b, x) {
         return Ok(());
     }
-    let mut auto = AutoSolver::new(parts, outcome, b, Duration::ZERO)?;
-    let measured = auto.measure(x);
-    auto.report(measured);
-    auto.is_final(measured);
-    auto.conclude();
-    Ok(())
+    let mut continuation = Continuation::new(system, outcome, b, Duration::ZERO);
+    let measured = continuation.measure(x);
+    continuation.report(measured);
+    continuation.is_final(measured);
+    continuation.conclude()
 }
 
 /// Puts the guess back (0 if it is empty).
@@ -174,73 +167,60 @@ fn reborrow<'a>(watch: &'a mut Watching<'_>) -> Watching<'a> {
 }
 
 /// A solve that continues with other methods.
-struct AutoSolver<'a, T: Scalar> {
-    parts: &'a mut Parts<T>,
-    outcome: &'a mut Outcome,
-    b: &'a [T],
+pub(super) struct Continuation<'a, T: Scalar> {
+    pub(super) system: &'a mut AutoSolver<T>,
+    pub(super) outcome: &'a mut Outcome,
+    pub(super) b: &'a [T],
     /// `‖b‖`
-    norm: f64,
-    /// The matrix and the right-hand side in the caller's order, multiplied by their factors, and the factor
-    /// of `x`.
-    scaled: (Arc<Csr<T>>, Vec<T>, Factor),
+    pub(super) norm: f64,
+    /// The right-hand side multiplied by its factor, and the factor of `x`.
+    pub(super) scaled: (Vec<T>, Factor),
     /// Factor on the tolerance, reduced each time the device wrongly considers it met.
-    tightening: f64,
+    pub(super) tightening: f64,
     /// Time of all iterations.
-    iterating: Duration,
+    pub(super) iterating: Duration,
     /// Time of the set-up of candidates, and of estimating it.
-    setting_up: Duration,
+    pub(super) setting_up: Duration,
     /// The accuracy of the result.
-    measured: Measured,
+    pub(super) measured: Measured,
     /// The candidates that are left.
-    candidates: Candidates,
+    pub(super) queue: Queue,
     /// The preconditioner of the candidate whose cost was estimated last.
-    estimated: Option<Box<dyn Preconditioner<T>>>,
+    pub(super) estimated: Option<Box<dyn Preconditioner<T>>>,
     /// The solver of the candidate in use.
-    solver: Option<Solver<T>>,
+    pub(super) solver: Option<Solver<T>>,
 }
 
-impl<'a, T: Scalar> AutoSolver<'a, T> {
-    fn new(
-        parts: &'a mut Parts<T>,
-        outcome: &'a mut Outcome,
-        b: &'a [T],
-        iterating: Duration,
-    ) -> Result<Self> {
-        let a = times(parts.factor, parts.given.clone())?;
-        let [of_b, of_x] = parts.solver.factors(b);
-        let scaled = (a, of_b.times(&parts.order.given_rhs(b)), of_x);
-        let candidates = parts.candidates.clone();
-        Ok(AutoSolver {
-            parts,
+impl<'a, T: Scalar> Continuation<'a, T> {
+    fn new(system: &'a mut AutoSolver<T>, outcome: &'a mut Outcome, b: &'a [T], iterating: Duration) -> Self {
+        let [of_b, of_x] = system.resident.solver.factors(b);
+        let queue = system.queue.clone();
+        Continuation {
+            system,
             outcome,
             b,
             norm: vector_norm(b),
-            scaled,
+            scaled: (of_b.times(b), of_x),
             tightening: 1.0,
             iterating,
             setting_up: Duration::ZERO,
             measured: Measured::ZERO,
-            candidates,
+            queue,
             estimated: None,
             solver: None,
-        })
+        }
     }
 
-    /// Continues from `x` with other methods until the result is good enough or no candidate is left.
-    fn run<B: Backend>(
-        &mut self,
-        dev: &mut B,
-        x: &mut [T],
-        guess: &[T],
-        mut watch: Watching<'_>,
-    ) -> Result<()> {
+    /// Continues from `x` with other methods until the result is good enough or no candidate is left. Returns what solved the
+    /// system, if that is a candidate.
+    fn run(&mut self, x: &mut [T], guess: &[T], mut watch: Watching<'_>) -> Result<Option<(String, String)>> {
         let mut guess = guess;
         let mut of_guess = if guess.is_empty() { Measured::ZERO } else { self.measure(guess) };
         if !of_guess.residual.is_finite() {
             (guess, of_guess) = (&[], Measured::ZERO); // its products overflow: the solver began with 0 too
         }
         let mut measured = self.better(x, guess, of_guess);
-        let mut current = Current::prepared(of_guess.residual, self.candidates.budget(1));
+        let mut current = Current::prepared(of_guess.residual, self.queue.budget(1));
         if self.outcome.reason != Reason::Limit {
             current.may_repeat();
         }
@@ -266,7 +246,7 @@ impl<'a, T: Scalar> AutoSolver<'a, T> {
                 }
             }
             let limit = self.iteration_limit(current.budget);
-            match self.attempt(dev, current.candidate.as_ref(), limit, x, measured, reborrow(&mut watch))? {
+            match self.attempt(current.candidate.as_ref(), limit, x, measured, reborrow(&mut watch))? {
                 Some(found) => measured = found,
                 None => {
                     if let Some(former) = former {
@@ -278,29 +258,22 @@ impl<'a, T: Scalar> AutoSolver<'a, T> {
                 }
             }
         }
-        self.remember(&current);
+        let solved_by = current.candidate.filter(|_| self.outcome.converged()).map(|candidate| {
+            let preconditioner = candidate.preconditioner.as_ref().unwrap_or(&self.system.preconditioner);
+            (candidate.method.name, preconditioner.name.clone())
+        });
         if indefinite && matches!(self.outcome.reason, Reason::Limit | Reason::Stagnated) {
             self.outcome.reason = Reason::IndefiniteOperator; // the methods tried after it do not change that
         }
-        self.conclude();
-        Ok(())
-    }
-
-    /// Keeps the candidate that converged for the next system of this structure.
-    fn remember(&self, current: &Current) {
-        let (Some(memory), Some(candidate)) = (&self.parts.memory, &current.candidate) else { return };
-        if self.outcome.converged() {
-            let preconditioner = candidate.preconditioner.unwrap_or(&self.parts.preconditioner.name);
-            memory.keep(candidate.method, preconditioner);
-        }
+        self.conclude()?;
+        Ok(solved_by)
     }
 
     /// The accuracy of `x`, computed on the host.
     fn measure(&mut self, x: &[T]) -> Measured {
-        let ax = norm_of_product(self.parts, x);
-        let (a, b, of_x) = &self.scaled;
-        let x = of_x.times(&self.parts.order.given_solution(x));
-        let found = residual(a, b, &x);
+        let ax = self.system.matrix.norm_of_product(x);
+        let (b, of_x) = &self.scaled;
+        let found = residual(&self.system.matrix.a, b, &of_x.times(x));
         let residual = found.norm / vector_norm(b);
         Measured { residual, backward_error: residual * self.norm / (ax + self.norm), of_rows: found.of_rows }
     }
@@ -317,9 +290,8 @@ impl<'a, T: Scalar> AutoSolver<'a, T> {
 
     /// One more attempt from `x`, by the prepared method or by a candidate, with at most `limit` iterations.
     /// `None` if the preconditioner is not available.
-    fn attempt<B: Backend>(
+    fn attempt(
         &mut self,
-        dev: &mut B,
         candidate: Option<&Candidate>,
         limit: u64,
         x: &mut [T],
@@ -330,22 +302,22 @@ impl<'a, T: Scalar> AutoSolver<'a, T> {
             self.outcome.reason = Reason::Limit;
             return Ok(Some(measured));
         }
-        let Stop { rtol, atol, .. } = self.parts.stop;
+        let Stop { rtol, atol, .. } = self.system.stop;
         let (rtol, atol) = (rtol * self.tightening, atol * self.tightening);
-        let stop = Stop { rtol, atol, max_iters: limit, ..self.parts.stop };
+        let stop = Stop { rtol, atol, max_iters: limit, ..self.system.stop };
         let guess = x.to_vec();
         let next = match candidate {
             None => {
-                self.parts.solver.set_stop(stop);
-                self.parts.solver.solve_watched(dev, self.b, x, watch)?.clone()
+                self.system.resident.solver.set_stop(stop);
+                self.system.resident.solver.solve_watched(self.b, x, watch)?.clone()
             }
             Some(candidate) => {
-                if self.solver.is_none() && !self.set_up(dev, candidate, stop)? {
+                if self.solver.is_none() && !self.set_up(candidate, stop)? {
                     return Ok(None);
                 }
                 let Some(solver) = &mut self.solver else { return Ok(None) };
                 solver.set_stop(stop);
-                solver.solve_watched(dev, self.b, x, watch)?.clone()
+                solver.solve_watched(self.b, x, watch)?.clone()
             }
         };
         let outcome = &mut *self.outcome;

@@ -1,4 +1,4 @@
-//! Compiled kernels on disk, named by a hash of everything they depend on.
+//! Results on disk, such as compiled kernels, named by a hash of everything they depend on.
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct Cached(Option<PathBuf>);
 
 impl Cached {
-    /// The file for a key. Its name begins with the backend's name; it is in `$LACUNA_CACHE`, or in `lacuna`
+    /// The file for a key. Its name begins with `what` it holds or the backend's name; it is in `$LACUNA_CACHE`, or in `lacuna`
     /// in the user's cache folder. `LACUNA_CACHE=off` disables the cache.
-    pub fn new(backend: &str, key: &[&str]) -> Cached {
-        Cached(path(backend, key))
+    pub fn new(what: &str, key: &[&str]) -> Cached {
+        Cached(path(what, key))
     }
     /// The stored bytes, if any.
     pub fn read(&self) -> Option<Vec<u8>> {
@@ -33,7 +33,7 @@ impl Cached {
     }
 }
 
-fn path(backend: &str, key: &[&str]) -> Option<PathBuf> {
+fn path(what: &str, key: &[&str]) -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let folder = match set("LACUNA_CACHE") {
         Some(off) if off.as_os_str() == "off" => return None,
@@ -44,7 +44,6 @@ fn path(backend: &str, key: &[&str]) -> Option<PathBuf> {
         let bytes = key.iter().flat_map(|part| part.bytes().chain([0]));
         bytes.fold(start, |h, byte| (h ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)) // FNV-1a
     };
-    let name =
-        format!("{backend}-{:016x}{:016x}.bin", hash(0xcbf2_9ce4_8422_2325), hash(0x9e37_79b9_7f4a_7c15));
+    let name = format!("{what}-{:016x}{:016x}.bin", hash(0xcbf2_9ce4_8422_2325), hash(0x9e37_79b9_7f4a_7c15));
     Some(folder.join(name))
 }

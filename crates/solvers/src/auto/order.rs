@@ -1,8 +1,7 @@
 //! Solves a system in another order of its rows and columns, transparently to the caller.
-use crate::Chosen;
+use super::Chosen;
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::{Csr, MATCHING, ORDERS, Permutation, Profile, Structure, heaviest_diagonal, reorder};
-use ndarray::{ArrayView1, ArrayViewMut1};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -10,11 +9,11 @@ use std::sync::Arc;
 const SAMPLED: usize = 4096;
 
 /// The order in which a system is solved.
-pub(crate) struct Order {
+pub(super) struct Order {
     /// `None` for the caller's order. The rows are those of the right-hand side, the columns those of `x`.
     rows: Option<Permutation>,
     columns: Option<Permutation>,
-    pub(crate) chosen: Chosen,
+    pub(super) chosen: Chosen,
 }
 
 impl Order {
@@ -22,7 +21,7 @@ impl Order {
     ///
     /// # Errors
     /// As [`reorder`].
-    pub(crate) fn new<T: Scalar>(a: Arc<Csr<T>>, name: &str) -> Result<(Self, Arc<Csr<T>>)> {
+    pub(super) fn new<T: Scalar>(a: Arc<Csr<T>>, name: &str) -> Result<(Self, Arc<Csr<T>>)> {
         if name == MATCHING.name {
             return Self::with_heavy_diagonal(a);
         }
@@ -67,7 +66,7 @@ impl Order {
 
     /// Rows moved because the matrix has zeros on its diagonal, unless most of its entries have a mirror image,
     /// which that would take away from factorisations. `None` if they stay.
-    pub(crate) fn against_zeros<T: Scalar>(
+    pub(super) fn against_zeros<T: Scalar>(
         a: &Arc<Csr<T>>,
         s: &Structure,
     ) -> Result<Option<(Self, Arc<Csr<T>>)>> {
@@ -78,53 +77,70 @@ impl Order {
         Ok(order.changes().then_some((order, arranged)))
     }
 
-    /// A matrix of the same pattern in this order.
-    pub(crate) fn arranged<T: Scalar>(&self, a: &Arc<Csr<T>>) -> Result<Arc<Csr<T>>> {
-        match self.changes() {
-            true => Ok(Arc::new(a.rearranged(self.rows.as_ref(), self.columns.as_ref())?)),
-            false => Ok(a.clone()),
+    /// A matrix of this order in the caller's.
+    pub(super) fn given_matrix<T: Scalar>(&self, a: &Arc<Csr<T>>) -> Result<Arc<Csr<T>>> {
+        if !self.changes() {
+            return Ok(a.clone());
         }
+        let back = |permutation: &Option<Permutation>| {
+            permutation.as_ref().map(|permutation| Permutation::new(permutation.inverse())).transpose()
+        };
+        Ok(Arc::new(a.rearranged(back(&self.rows)?.as_ref(), back(&self.columns)?.as_ref())?))
+    }
+
+    /// The place in the caller's matrix of each entry of a matrix in this order.
+    pub(super) fn given_places<T: Scalar>(&self, a: &Csr<T>) -> Vec<u32> {
+        let new_row = self.rows.as_ref().map(Permutation::inverse);
+        let old_column = |j: u32| self.columns.as_ref().map_or(j, |columns| columns.order()[j as usize]);
+        let (mut from, mut row, mut given) = (vec![0; a.nnz()], Vec::new(), 0..);
+        for i in 0..a.rows() {
+            let new = new_row.as_ref().map_or(i, |new| new[i] as usize);
+            let places = a.row_ptr()[new] as usize..;
+            row.clear();
+            row.extend(a.row_slices(new).0.iter().map(|&j| old_column(j)).zip(places));
+            row.sort_unstable();
+            row.iter().zip(&mut given).for_each(|(&(_, at), given)| from[at] = given);
+        }
+        from
     }
 
     /// Whether it differs from the caller's order.
-    pub(crate) fn changes(&self) -> bool {
+    pub(super) fn changes(&self) -> bool {
         self.rows.is_some() || self.columns.is_some()
     }
 
-    /// Copies the right-hand side and the starting guess in this order.
-    pub(crate) fn stage<T: Scalar>(
+    /// Copies the right-hand side and the starting guess, each a length and its elements, in this order.
+    pub(super) fn stage<T: Scalar>(
         &self,
         staged: &mut [Vec<T>; 2],
-        b: ArrayView1<'_, T>,
-        x: ArrayView1<'_, T>,
+        b: (usize, &dyn Fn(usize) -> T),
+        x: (usize, &dyn Fn(usize) -> T),
     ) -> Result<()> {
         let [staged_b, staged_x] = staged;
-        stage(&self.rows, staged_b, ("b", b))?;
-        stage(&self.columns, staged_x, ("x0", x))
+        stage(&self.rows, staged_b, "b", b)?;
+        stage(&self.columns, staged_x, "x0", x)
     }
 
     /// Elements of a right-hand side in the caller's order.
-    pub(crate) fn given_rhs<'v, T: Scalar>(&self, values: &'v [T]) -> Cow<'v, [T]> {
-        given(&self.rows, values)
+    pub(super) fn given_rhs<'v, T: Scalar>(&self, values: &'v [T]) -> Cow<'v, [T]> {
+        let Some(rows) = &self.rows else { return values.into() };
+        let mut given = values.to_vec();
+        rows.order().iter().zip(values).for_each(|(&old, &value)| given[old as usize] = value);
+        given.into()
     }
 
-    /// Elements of a solution in the caller's order.
-    pub(crate) fn given_solution<'v, T: Scalar>(&self, values: &'v [T]) -> Cow<'v, [T]> {
-        given(&self.columns, values)
-    }
-
-    /// Copies a solution back to the caller's order.
-    pub(crate) fn restore<T: Scalar>(&self, solution: &[T], mut x: ArrayViewMut1<'_, T>) {
+    /// Hands the elements of a solution on with their numbers in the caller's order.
+    pub(super) fn restore<T: Scalar>(&self, solution: &[T], mut set: impl FnMut(usize, T)) {
         match &self.columns {
             Some(columns) => {
-                columns.order().iter().zip(solution).for_each(|(&old, &value)| x[old as usize] = value);
+                columns.order().iter().zip(solution).for_each(|(&old, &value)| set(old as usize, value));
             }
-            None => x.iter_mut().zip(solution).for_each(|(x, &value)| *x = value),
+            None => solution.iter().enumerate().for_each(|(i, &value)| set(i, value)),
         }
     }
 
     /// Translates an error to the caller's rows.
-    pub(crate) fn in_given_rows(&self, error: Error) -> Error {
+    pub(super) fn in_given_rows(&self, error: Error) -> Error {
         let old = |permutation: &Option<Permutation>, new: usize| {
             let order = permutation.as_ref().and_then(|permutation| permutation.order().get(new));
             order.map_or(new, |&old| old as usize)
@@ -161,22 +177,15 @@ fn is_mirrored<T: Scalar>(a: &Csr<T>) -> bool {
 fn stage<T: Scalar>(
     permutation: &Option<Permutation>,
     staged: &mut Vec<T>,
-    (what, given): (&str, ArrayView1<'_, T>),
+    what: &str,
+    (len, given): (usize, &dyn Fn(usize) -> T),
 ) -> Result<()> {
     staged.clear();
     let Some(permutation) = permutation else {
-        staged.extend(given.iter());
+        staged.extend((0..len).map(given));
         return Ok(());
     };
-    Error::check_length("solve", what, permutation.len(), given.len())?;
-    staged.extend(permutation.order().iter().map(|&old| given[old as usize]));
+    Error::check_length("solve", what, permutation.len(), len)?;
+    staged.extend(permutation.order().iter().map(|&old| given(old as usize)));
     Ok(())
-}
-
-/// Elements in the order before a permutation.
-fn given<'v, T: Scalar>(permutation: &Option<Permutation>, values: &'v [T]) -> Cow<'v, [T]> {
-    let Some(permutation) = permutation else { return values.into() };
-    let mut given = values.to_vec();
-    permutation.order().iter().zip(values).for_each(|(&old, &value)| given[old as usize] = value);
-    given.into()
 }

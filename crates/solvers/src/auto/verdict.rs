@@ -1,9 +1,9 @@
 //! Whether a result is final, and what explains one that falls short.
-use super::AutoSolver;
-use crate::verified::{Measured, tolerance};
-use lacuna_engine::{Reason, Scalar};
+use super::confirm::{Measured, tolerance};
+use super::continuation::Continuation;
+use crate::{Deficient, deficiency, explain};
+use lacuna_engine::{Reason, Result, Scalar};
 use lacuna_formats::Csr;
-use lacuna_solvers::{Deficient, deficiency, explain};
 
 /// A residual meets the tolerance if it exceeds it by at most this factor.
 const SLACK: f64 = 1.005;
@@ -18,7 +18,7 @@ fn is_rounding<T: Scalar>(measured: Measured) -> bool {
     measured.backward_error <= ATTAINED * T::EPSILON && measured.of_rows <= T::EPSILON.sqrt()
 }
 
-impl<T: Scalar> AutoSolver<'_, T> {
+impl<T: Scalar> Continuation<'_, T> {
     /// Sets the accuracy of the result.
     pub(super) fn report(&mut self, measured: Measured) {
         self.outcome.true_residual = measured.residual;
@@ -34,7 +34,7 @@ impl<T: Scalar> AutoSolver<'_, T> {
     /// Whether `x` meets the tolerance, or nothing more should be tried.
     pub(super) fn is_final(&mut self, measured: Measured) -> bool {
         let outcome = &mut *self.outcome;
-        let meets = measured.residual <= SLACK * tolerance(self.parts, self.norm);
+        let meets = measured.residual <= SLACK * tolerance(self.system, self.norm);
         if outcome.converged() && !meets {
             // The device was deceived by rounding: the residual does not meet the tolerance.
             outcome.reason = Reason::Stagnated;
@@ -43,17 +43,21 @@ impl<T: Scalar> AutoSolver<'_, T> {
         if meets && outcome.reason != Reason::OutOfRange {
             outcome.reason = Reason::Converged;
         }
-        let spent = outcome.reason == Reason::Limit && outcome.iterations >= self.parts.stop.max_iters;
+        let spent = outcome.reason == Reason::Limit && outcome.iterations >= self.system.stop.max_iters;
         meets || spent || matches!(outcome.reason, Reason::Cancelled | Reason::Custom(_) | Reason::OutOfRange)
     }
 
     /// Sets the final reason, and adds what explains it.
-    pub(super) fn conclude(&mut self) {
+    pub(super) fn conclude(&mut self) -> Result<()> {
         if self.outcome.converged() || self.outcome.reason == Reason::Cancelled {
-            return;
+            return Ok(());
         }
-        let mut found = self.parts.lost.iter().cloned().collect::<Vec<_>>();
-        found.extend(explain(&self.parts.given, &self.parts.order.given_rhs(self.b)));
+        let matrix = &self.system.matrix;
+        let given = matrix.given()?;
+        let mut found = matrix.lost.iter().cloned().collect::<Vec<_>>();
+        if found.is_empty() {
+            found = explain(&*given, &matrix.order.given_rhs(self.b)); // entries that are lost would be empty places
+        }
         if found.is_empty() {
             found.extend(self.contradiction());
         }
@@ -63,23 +67,24 @@ impl<T: Scalar> AutoSolver<'_, T> {
         if found.is_empty() && may_be_rounding && is_rounding::<T>(self.measured) {
             outcome.reason = Reason::AccuracyAttained;
         }
-        let hermitian = is_hermitian(&self.parts.given);
+        let hermitian = is_hermitian(&given);
         if outcome.reason == Reason::IndefiniteOperator && hermitian {
             outcome.notes.push("minres and gmres do not need a definite matrix".into());
         }
-        if self.parts.definite && !hermitian {
-            let name = &self.parts.method.name;
+        if self.system.method.info().positive_definite() && !hermitian {
+            let name = &self.system.chosen_method.name;
             let what = if T::KIND.is_complex() { "Hermitian" } else { "symmetric" };
             outcome
                 .notes
                 .push(format!("the matrix is not {what}, which {name} needs; gmres and bicgstab do not"));
         }
         outcome.notes.extend(found);
+        Ok(())
     }
 
     /// What the rank of a small matrix explains.
     fn contradiction(&self) -> Option<String> {
-        let (a, b, _) = &self.scaled;
+        let (a, b) = (&*self.system.matrix.a, &self.scaled.0);
         let Deficient { rank, consistent } = deficiency(a, b)?;
         let n = a.rows();
         Some(match consistent {

@@ -1,13 +1,13 @@
 //! The kernel sources, and the programs built from them: once for each device and number type, cached on
 //! disk.
 use crate::device::Device;
-use crate::driver::{BUILD_PROGRAM_FAILURE, Context, Program, failed};
+use crate::driver::{BUILD_PROGRAM_FAILURE, Context, Driver, Program, failed};
 use lacuna_engine::encode::Encoded;
-use lacuna_engine::{Error, Kind, Result, Scalar};
+use lacuna_engine::{Cached, Error, NumberType, Result};
 pub(crate) use lacuna_gpu::{
     AT_CELLS as JIT_CELLS_AT, AT_HISTORY as JIT_HISTORY_AT, MATRIX_WORDS, SEGMENT, batch,
 };
-use lacuna_gpu::{Cached, header, joined};
+use lacuna_gpu::{header, joined};
 use lacuna_kernels_opencl::OPERATIONS;
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,21 +19,26 @@ pub(crate) const FOLD: usize = 2048;
 /// Words of local memory for the row offsets of a segment.
 const STARTS: usize = SEGMENT + 4;
 
+/// Numbers that the sums of `count` segments take: `room_of` of `sum.cl`.
+pub(crate) fn room_of(count: usize) -> usize {
+    count.next_multiple_of(SEGMENT)
+}
+
 /// Bytes of local memory that a work-group of `group` work-items needs for sums; one of a single team also
 /// stages entries of compressed rows there.
-pub(crate) fn work<T: Scalar>(group: usize) -> usize {
-    let sums = (batch(T::KIND) * group + SEGMENT) * size_of::<T>();
-    if group == TEAM { sums.max((TEAM + SEGMENT) * size_of::<T>() + (SEGMENT + STARTS) * 4) } else { sums }
+pub(crate) fn work(kind: NumberType, group: usize) -> usize {
+    let sums = (batch(kind) * group + SEGMENT) * kind.size();
+    if group == TEAM { sums.max((TEAM + SEGMENT) * kind.size() + (SEGMENT + STARTS) * 4) } else { sums }
 }
 
 /// The whole text for a number type. `cpu`: a work-item takes a whole segment; `nvidia`: NVIDIA's compiler.
-pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
+pub fn text(kind: NumberType, cpu: bool, nvidia: bool) -> String {
     text_for(kind, cpu, nvidia, !NARROW)
 }
 
 /// The same, with the kernel `program` limited to matrices of these formats, one bit for each code, and
 /// [`NARROW`].
-fn text_for(kind: Kind, cpu: bool, nvidia: bool, formats: u32) -> String {
+fn text_for(kind: NumberType, cpu: bool, nvidia: bool, formats: u32) -> String {
     let group = if cpu { 1 } else { TEAM };
     let mut text = header(kind, cpu, nvidia, false, formats & NARROW != 0);
     for (name, value) in [
@@ -54,7 +59,7 @@ pub(crate) type Entry = (&'static str, u32);
 const NARROW: u32 = 1 << 31;
 
 /// The bit that an entry point for a program has besides those of formats.
-pub(crate) fn narrow_bit<T: Scalar>(encoded: &Encoded<T>) -> u32 {
+pub(crate) fn narrow_bit(encoded: &Encoded) -> u32 {
     if encoded.has_narrow() { NARROW } else { 0 }
 }
 
@@ -64,7 +69,7 @@ pub(crate) fn serves(built: &Entry, wanted: &Entry) -> bool {
 }
 
 /// The text with only these entry points: compiling all of them takes seconds.
-pub(crate) fn text_of(kind: Kind, cpu: bool, nvidia: bool, entries: &[Entry]) -> String {
+pub(crate) fn text_of(kind: NumberType, cpu: bool, nvidia: bool, entries: &[Entry]) -> String {
     let formats = entries.iter().fold(0, |all, (_, formats)| all | formats);
     let wanted = |line: &str| entries.iter().any(|(stem, _)| line.contains(&format!("KERNEL({stem})")));
     let mut inside = false;
@@ -85,14 +90,15 @@ pub(crate) fn text_of(kind: Kind, cpu: bool, nvidia: bool, entries: &[Entry]) ->
 pub(crate) struct Source {
     context: Arc<Context>,
     device: Device,
-    kind: Kind,
+    kind: NumberType,
     text: String,
     options: &'static str,
     cached: Cached,
 }
 
 impl Source {
-    pub(crate) fn new(context: &Arc<Context>, device: &Device, kind: Kind, text: String) -> Self {
+    pub(crate) fn new(driver: &Driver, kind: NumberType, text: String) -> Self {
+        let (context, device) = (&driver.context, &driver.device);
         let options = match device.rounded_floats {
             true => "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt",
             false => "-cl-std=CL1.2",
@@ -187,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_text_has_the_entry_points_that_are_asked_for_alone() {
-        let text = text_of(Kind::F64, false, false, &[("spmv_csr", 0), ("advance", 0)]);
+        let text = text_of(NumberType::F64, false, false, &[("spmv_csr", 0), ("advance", 0)]);
         let entries: Vec<_> = text.lines().filter(|line| line.starts_with("__kernel")).collect();
         assert_eq!(entries.len(), 2, "{entries:?}");
         assert!(
@@ -204,10 +210,10 @@ mod tests {
             eprintln!("SKIPPED, no OpenCL device");
             return;
         };
-        let context = Arc::new(Context::new(device.id).unwrap());
+        let driver = Driver::new(device).unwrap();
         let text = "__kernel void broken(__global float *x) { x[0] = no_such_name; }";
-        let error = Source::new(&context, &device, Kind::F32, text.into()).compile().unwrap_err().to_string();
-        assert!(error.contains("building the f32 kernels") && error.contains(&device.name), "{error}");
+        let error = Source::new(&driver, NumberType::F32, text.into()).compile().unwrap_err().to_string();
+        assert!(error.contains("building the f32 kernels") && error.contains(&driver.device.name), "{error}");
         assert!(error.contains("no_such_name"), "the driver's log is missing: {error}");
     }
 }

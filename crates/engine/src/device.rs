@@ -1,0 +1,547 @@
+//! A device as people hold it: typed primitives in front of a backend, and memory that is freed when it is dropped.
+use crate::run::host::watched;
+use crate::{
+    Backend, Basis, Cell, Cells, CompressedRows, Cost, DeviceInfo, Each, Error, Finish, Format, FormatRefs,
+    Graph, History, LinOp, Matrix, Number, NumberType, Pass, PlanId, Program, Recorder, Resource, Result,
+    Run, Scalar, Vector, next_serial,
+};
+use std::any::Any;
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// An open backend. Cloning it is cheap: all clones are the same device, which closes when the last of them and
+/// of what was made on it goes.
+///
+/// Whatever is made on a device is freed when it is dropped, in any order and from any thread, and can then be allocated
+/// again at once. Calls from several threads wait for each other. A call from within a function that the device is
+/// calling, such as a host operator or `watch`, is an error.
+#[derive(Clone)]
+pub struct Device(Arc<Shared>);
+
+struct Shared {
+    backend: Mutex<Box<dyn Backend>>,
+    /// What was dropped and is not freed yet.
+    dropped: Mutex<Vec<Resource>>,
+    /// Leases of vectors, runs of cells, matrices and plans.
+    leases: [AtomicUsize; 4],
+    info: DeviceInfo,
+    number: u32,
+}
+
+/// What is allocated on a device and not dropped: see [`Device::in_use`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InUse {
+    /// Allocations of vectors and bases.
+    pub vectors: usize,
+    /// Allocations of cells.
+    pub cells: usize,
+    /// Matrices.
+    pub matrices: usize,
+    /// Plans.
+    pub plans: usize,
+}
+
+thread_local! {
+    /// The devices that this thread is using.
+    static IN_USE: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A backend that nobody else uses meanwhile.
+struct Locked<'a> {
+    backend: MutexGuard<'a, Box<dyn Backend>>,
+    number: u32,
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        IN_USE.with_borrow_mut(|used| used.retain(|number| *number != self.number));
+    }
+}
+
+impl Deref for Locked<'_> {
+    type Target = dyn Backend;
+    fn deref(&self) -> &Self::Target {
+        &**self.backend
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut **self.backend
+    }
+}
+
+impl Shared {
+    /// Waits for other threads, then frees what was dropped.
+    fn lock(&self, operation: &str) -> Result<Locked<'_>> {
+        let number = self.number;
+        if IN_USE.with_borrow(|used| used.contains(&number)) {
+            let message = format!(
+                "`{}` is running the function that makes this call; make it before or after the run",
+                self.info.name
+            );
+            return Err(Error::Busy { operation: operation.into(), message });
+        }
+        let backend = self.backend.lock().unwrap_or_else(PoisonError::into_inner);
+        IN_USE.with_borrow_mut(|used| used.push(number));
+        let mut locked = Locked { backend, number };
+        self.sweep(&mut *locked);
+        Ok(locked)
+    }
+    fn sweep(&self, backend: &mut dyn Backend) {
+        let dropped = std::mem::take(&mut *self.dropped.lock().unwrap_or_else(PoisonError::into_inner));
+        dropped.into_iter().for_each(|what| backend.free(what));
+    }
+    /// Frees at once what was dropped, unless the device is in use: then its user does.
+    fn discard(&self, what: Resource) {
+        self.dropped.lock().unwrap_or_else(PoisonError::into_inner).push(what);
+        if IN_USE.with_borrow(|used| !used.contains(&self.number))
+            && let Ok(mut backend) = self.backend.try_lock()
+        {
+            self.sweep(&mut **backend);
+        }
+    }
+}
+
+/// Owns a resource of a device, which is freed when this is dropped.
+pub struct Lease {
+    device: Device,
+    what: Resource,
+}
+
+impl Lease {
+    fn new(device: &Device, what: Resource) -> Self {
+        device.0.leases[place(what)].fetch_add(1, Ordering::Relaxed);
+        Lease { device: device.clone(), what }
+    }
+    /// What it owns.
+    pub fn resource(&self) -> Resource {
+        self.what
+    }
+}
+
+/// Where the leases of a resource are counted.
+fn place(what: Resource) -> usize {
+    match what {
+        Resource::Vectors(_) => 0,
+        Resource::Cells(_) => 1,
+        Resource::Matrix(_) => 2,
+        Resource::Plan(_) => 3,
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.device.0.leases[place(self.what)].fetch_sub(1, Ordering::Relaxed);
+        self.device.0.discard(self.what);
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.what.fmt(f)
+    }
+}
+
+/// A handle with what it refers to, which is freed when this and all clones of it are dropped. It dereferences to the handle,
+/// which is `Copy`; a handle that outlives its owners is stale, and using it is an error.
+#[derive(Clone, Debug)]
+#[must_use = "it is freed when it is dropped"]
+pub struct Owned<H> {
+    handle: H,
+    lease: Arc<Lease>,
+}
+
+impl<H> Owned<H> {
+    /// The handle, and the owner of what it refers to.
+    pub fn into_parts(self) -> (H, Arc<Lease>) {
+        (self.handle, self.lease)
+    }
+    /// The same resource with another handle.
+    fn map<G>(self, to: impl FnOnce(H) -> G) -> Owned<G> {
+        Owned { handle: to(self.handle), lease: self.lease }
+    }
+    /// The device that it is on.
+    pub fn device(&self) -> &Device {
+        &self.lease.device
+    }
+}
+
+impl<H> Deref for Owned<H> {
+    type Target = H;
+    fn deref(&self) -> &H {
+        &self.handle
+    }
+}
+
+impl<T: Scalar> LinOp<T> for Owned<Matrix<T>> {
+    fn shape(&self) -> (usize, usize) {
+        self.handle.shape()
+    }
+    fn keep(&self, k: &mut Recorder<'_, T>) {
+        k.keep(&self.lease);
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.keep(k);
+        self.handle.apply(k, x, y, then);
+    }
+    fn apply_columns(&self, k: &mut Recorder<'_, T>, x: Basis<T>, y: Basis<T>) {
+        self.keep(k);
+        self.handle.apply_columns(k, x, y);
+    }
+}
+
+/// A program prepared for a device, with what was allocated while it was recorded. All of it is freed when it is dropped.
+pub struct Plan {
+    lease: Lease,
+    id: PlanId,
+    program: Program,
+}
+
+impl Plan {
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+    /// The device that it runs on.
+    pub fn device(&self) -> &Device {
+        &self.lease.device
+    }
+    /// The backend's number for it.
+    pub fn id(&self) -> PlanId {
+        self.id
+    }
+    /// Runs the program until it stops.
+    ///
+    /// # Errors
+    /// As [`Device::execute`].
+    pub fn execute(&mut self, run: Run<'_>) -> Result<Finish> {
+        watched(run, |run| self.lease.device.0.lock(self.program.name)?.execute(&self.program, self.id, run))
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Device").field(&self.0.info.backend).field(&self.0.info.name).finish()
+    }
+}
+
+impl PartialEq for Device {
+    /// Whether they are the same open device.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// A device that may have been closed: see [`Device::downgrade`].
+#[derive(Clone)]
+pub struct WeakDevice(Weak<Shared>);
+
+impl WeakDevice {
+    /// The device, if it is still open.
+    pub fn upgrade(&self) -> Option<Device> {
+        self.0.upgrade().map(Device)
+    }
+}
+
+impl<B: Backend> From<B> for Device {
+    fn from(backend: B) -> Self {
+        Device::new(backend)
+    }
+}
+
+impl Device {
+    /// A device on a backend.
+    pub fn new(backend: impl Backend) -> Self {
+        Self::from_box(Box::new(backend))
+    }
+    /// A device on a backend.
+    pub fn from_box(backend: Box<dyn Backend>) -> Self {
+        let info = backend.info();
+        Device(Arc::new(Shared {
+            backend: Mutex::new(backend),
+            dropped: Mutex::default(),
+            leases: Default::default(),
+            info,
+            number: next_serial(),
+        }))
+    }
+
+    /// The device, without keeping it open.
+    pub fn downgrade(&self) -> WeakDevice {
+        WeakDevice(Arc::downgrade(&self.0))
+    }
+    /// What the device is.
+    pub fn info(&self) -> &DeviceInfo {
+        &self.0.info
+    }
+    /// What is allocated and not dropped, by all who hold the device.
+    pub fn in_use(&self) -> InUse {
+        let [vectors, cells, matrices, plans] =
+            [0, 1, 2, 3].map(|i| self.0.leases[i].load(Ordering::Relaxed));
+        InUse { vectors, cells, matrices, plans }
+    }
+    /// The formats with kernels on this device, with their costs: see [`Backend::formats`].
+    ///
+    /// # Errors
+    /// [`Error::Busy`], as from every call that a function makes which the device is running.
+    pub fn formats(&self, rows: usize, bytes: usize) -> Result<&'static [Cost]> {
+        Ok(self.0.lock("costs of formats")?.formats(rows, bytes))
+    }
+    /// Calls `f` with the backend, if it is a `B`: for what one backend has and others have not.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if it is another backend; [`Error::Busy`].
+    pub fn with<B: Backend, R>(&self, f: impl FnOnce(&mut B) -> R) -> Result<R> {
+        let mut backend = self.0.lock("a call of a backend's own")?;
+        let any: &mut dyn Any = &mut *backend;
+        match any.downcast_mut() {
+            Some(backend) => Ok(f(backend)),
+            None => Err(Error::Unsupported {
+                operation: format!("a call of `{}`", std::any::type_name::<B>()),
+                message: format!("the device is on the backend `{}`", self.0.info.backend),
+            }),
+        }
+    }
+
+    fn own<H>(&self, handle: H, what: Resource) -> Owned<H> {
+        Owned { handle, lease: Arc::new(Lease::new(self, what)) }
+    }
+
+    // Memory.
+    /// A vector of `n` zeros.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], device failures.
+    pub fn vector<T: Scalar>(&self, n: usize) -> Result<Owned<Vector<T>>> {
+        Ok(self.vector_of(T::KIND, n)?.map(Vector::typed))
+    }
+    pub(crate) fn vector_of(&self, kind: NumberType, n: usize) -> Result<Owned<Vector>> {
+        let mut backend = self.0.lock("a vector")?;
+        let basis = backend.vectors(kind, n, 1, false)?;
+        let vector = self.own(basis.column(0), Resource::Vectors(basis));
+        let cleared = backend.clear(*vector);
+        drop(backend);
+        cleared.map(|()| vector)
+    }
+    /// `columns` vectors of `n` elements each, with unspecified contents until they are written.
+    ///
+    /// # Errors
+    /// As [`Device::vector`].
+    pub fn basis<T: Scalar>(&self, n: usize, columns: usize) -> Result<Owned<Basis<T>>> {
+        Ok(self.basis_of(T::KIND, n, columns, false)?.map(Basis::typed))
+    }
+    /// The same in [`Scalar::Narrow`]: see [`Vector`].
+    ///
+    /// # Errors
+    /// As [`Device::vector`].
+    pub fn narrow_basis<T: Scalar>(&self, n: usize, columns: usize) -> Result<Owned<Basis<T>>> {
+        Ok(self.basis_of(T::KIND, n, columns, T::HAS_NARROW)?.map(Basis::typed))
+    }
+    pub(crate) fn basis_of(
+        &self,
+        kind: NumberType,
+        n: usize,
+        columns: usize,
+        narrow: bool,
+    ) -> Result<Owned<Basis>> {
+        let basis = self.0.lock("a basis")?.vectors(kind, n, columns, narrow)?;
+        Ok(self.own(basis, Resource::Vectors(basis)))
+    }
+    /// A run of zero cells.
+    ///
+    /// # Errors
+    /// As [`Device::vector`].
+    pub fn cells<T: Scalar>(&self, count: usize) -> Result<Owned<Cells<T>>> {
+        Ok(self.cells_of(T::KIND, count)?.map(Cells::typed))
+    }
+    pub(crate) fn cells_of(&self, kind: NumberType, count: usize) -> Result<Owned<Cells>> {
+        let cells = self.0.lock("cells")?.cells(kind, count)?;
+        Ok(self.own(cells, Resource::Cells(cells)))
+    }
+    /// A matrix.
+    ///
+    /// # Errors
+    /// As [`Device::vector`]; [`Error::Unsupported`] for a format that the device has no way to multiply with.
+    pub fn matrix<T: Scalar>(&self, a: Arc<dyn Format<T>>) -> Result<Owned<Matrix<T>>> {
+        let matrix = self.0.lock("a matrix")?.matrix(T::each(a))?;
+        Ok(self.own(matrix.typed(), Resource::Matrix(matrix)))
+    }
+    /// Gives a matrix new values on the same pattern: see [`crate::check_pattern`].
+    ///
+    /// # Errors
+    /// [`Error::Structure`] for another pattern; [`Error::Unsupported`] if the backend takes none.
+    pub fn set_matrix<T: Scalar>(&self, a: Matrix<T>, to: Arc<dyn Format<T>>) -> Result<()> {
+        self.0.lock("new values of a matrix")?.set_matrix(a.untyped(), T::each(to))
+    }
+
+    // Transfer.
+    /// Copies a host slice into a vector of the same length.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Stale`], device failures.
+    pub fn upload<T: Scalar>(&self, from: &[T], to: Vector<T>) -> Result<()> {
+        Error::check_length("upload", "the host slice", to.len, from.len())?;
+        self.upload_bytes(bytemuck::cast_slice(from), to.untyped())
+    }
+    pub(crate) fn upload_bytes(&self, from: &[u8], to: Vector) -> Result<()> {
+        self.0.lock("upload")?.upload(from, to)
+    }
+    /// Sets a vector to zero.
+    ///
+    /// # Errors
+    /// As [`Device::upload`].
+    pub fn clear<T: Scalar>(&self, v: Vector<T>) -> Result<()> {
+        self.0.lock("clear")?.clear(v.untyped())
+    }
+    /// Copies a vector into a host slice of the same length.
+    ///
+    /// # Errors
+    /// As [`Device::upload`].
+    pub fn download<T: Scalar>(&self, from: Vector<T>, to: &mut [T]) -> Result<()> {
+        Error::check_length("download", "the host slice", from.len, to.len())?;
+        self.0.lock("download")?.download(from.untyped(), bytemuck::cast_slice_mut(to))
+    }
+    /// Sets a cell.
+    ///
+    /// # Errors
+    /// [`Error::Stale`], device failures.
+    pub fn write<T: Scalar>(&self, cell: Cell<T>, value: T) -> Result<()> {
+        self.write_number(cell.untyped(), Number::new(value))
+    }
+    pub(crate) fn write_number(&self, cell: Cell, value: Number) -> Result<()> {
+        self.0.lock("write")?.write(cell, value)
+    }
+    /// Waits for the queue and returns the cells.
+    ///
+    /// # Errors
+    /// As [`Device::write`].
+    pub fn read<T: Scalar>(&self, cells: &[Cell<T>]) -> Result<Vec<T>> {
+        let untyped: Vec<Cell> = cells.iter().map(|cell| cell.untyped()).collect();
+        if untyped.iter().any(|cell| cell.kind != T::KIND) {
+            return Err(Error::Stale { operation: "read".into(), what: "cell" });
+        }
+        let mut values = vec![T::zero(); cells.len()];
+        self.0.lock("read")?.read(&untyped, bytemuck::cast_slice_mut(&mut values))?;
+        Ok(values)
+    }
+
+    // Programs.
+    /// Checks a program and prepares it; every error of a program is reported here.
+    ///
+    /// # Errors
+    /// [`Error::Stale`]; [`Error::Unsupported`]; failures of compilers and devices.
+    pub fn plan(&self, program: Program) -> Result<Plan> {
+        let id = self.0.lock(program.name)?.plan(&program)?;
+        Ok(Plan { lease: Lease::new(self, Resource::Plan(id)), id, program })
+    }
+    /// Runs a program until it stops.
+    ///
+    /// # Errors
+    /// [`Error::Stale`] if the plan is of another device, or if something that the program uses was freed; device failures.
+    pub fn execute(&self, plan: &mut Plan, run: Run<'_>) -> Result<Finish> {
+        if *plan.device() != *self {
+            return Err(Error::Stale { operation: plan.program.name.into(), what: "plan" });
+        }
+        plan.execute(run)
+    }
+
+    // Sparse algebra.
+    /// The product of matrices in `csr`: see [`Backend::sparse_product`].
+    ///
+    /// # Errors
+    /// As [`Backend::sparse_product`].
+    pub fn sparse_product<T: Scalar>(&self, factors: &[&dyn Format<T>]) -> Result<Option<CompressedRows<T>>> {
+        let factors: Vec<Each<FormatRefs<'_>>> = factors.iter().map(|a| T::each(*a)).collect();
+        let product = self.0.lock("a product of matrices")?.sparse_product(&factors)?;
+        Ok(product.and_then(Each::take))
+    }
+    /// An independent set of a graph: see [`Backend::distance_two_set`].
+    ///
+    /// # Errors
+    /// As [`Backend::distance_two_set`].
+    pub fn distance_two_set(&self, graph: Graph<'_>, priorities: &[u64]) -> Result<Option<Vec<u32>>> {
+        self.0.lock("an independent set")?.distance_two_set(graph, priorities)
+    }
+    /// Whether sparse algebra on large matrices is worth the way to the device and back.
+    ///
+    /// # Errors
+    /// [`Error::Busy`].
+    pub fn has_fast_sparse_algebra(&self) -> Result<bool> {
+        Ok(self.0.lock("sparse algebra")?.has_fast_sparse_algebra())
+    }
+    /// Frees the memory that sparse algebra keeps from one call to the next.
+    pub fn finish_sparse_algebra(&self) {
+        if let Ok(mut backend) = self.0.lock("the end of sparse algebra") {
+            backend.finish_sparse_algebra();
+        }
+    }
+
+    // Fused primitives, one call at a time: each is recorded, checked, prepared and run. A program spares that.
+    /// Runs a pass.
+    ///
+    /// # Errors
+    /// Of the pass; as [`Device::plan`] and [`Device::execute`].
+    pub fn multi_axpy_dot<T: Scalar>(&self, pass: Pass<T>) -> Result<()> {
+        self.once(|k| k.multi_axpy_dot(pass))
+    }
+    /// `y ← A x`, then the pass.
+    ///
+    /// # Errors
+    /// As [`Device::multi_axpy_dot`].
+    pub fn spmv_dot<T: Scalar>(
+        &self,
+        a: &dyn LinOp<T>,
+        x: Vector<T>,
+        y: Vector<T>,
+        pass: Pass<T>,
+    ) -> Result<()> {
+        self.once(|k| k.spmv_dot(a, x, y, pass))
+    }
+    /// `Y ← A X` for all columns of `x`; `y` has the same number of columns and shares none with `x`.
+    ///
+    /// # Errors
+    /// As [`Device::multi_axpy_dot`].
+    pub fn spmm<T: Scalar>(&self, a: &dyn LinOp<T>, x: Basis<T>, y: Basis<T>) -> Result<()> {
+        self.once(|k| k.spmm(a, x, y))
+    }
+    /// `x ← A⁻¹ b` with a triangular matrix stored for solves (see [`crate::Triangle`]), then the pass.
+    ///
+    /// # Errors
+    /// As [`Device::multi_axpy_dot`].
+    pub fn tri_solve<T: Scalar>(
+        &self,
+        a: Matrix<T>,
+        b: Vector<T>,
+        x: Vector<T>,
+        pass: Pass<T>,
+    ) -> Result<()> {
+        self.once(|k| k.tri_solve(a, b, x, pass))
+    }
+    /// `h ← Vᴴ w`.
+    ///
+    /// # Errors
+    /// As [`Device::multi_axpy_dot`].
+    pub fn basis_dot<T: Scalar>(&self, v: Basis<T>, w: Vector<T>, h: Cells<T>) -> Result<()> {
+        self.once(|k| k.basis_dot(v, w, h))
+    }
+    /// `w ← w − V h`, then the pass.
+    ///
+    /// # Errors
+    /// As [`Device::multi_axpy_dot`].
+    pub fn basis_axpy<T: Scalar>(&self, v: Basis<T>, h: Cells<T>, w: Vector<T>, pass: Pass<T>) -> Result<()> {
+        self.once(|k| k.basis_axpy(v, h, w, pass))
+    }
+
+    /// Records, checks and runs a few operations once.
+    fn once<T: Scalar>(&self, body: impl FnOnce(&mut Recorder<'_, T>)) -> Result<()> {
+        let mut recorder = Recorder::new(self, "once");
+        body(&mut recorder);
+        let mut plan = self.plan(recorder.finish()?)?;
+        plan.execute(Run { limit: u64::MAX - 1, history: &mut History::off(), watch: None }).map(drop)
+    }
+}

@@ -1,0 +1,386 @@
+//! Devices by name: those of the backends that are built in, and of backends from outside.
+use lacuna_engine::{Backend, Device, DeviceInfo, Error, Result, WeakDevice};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+/// A backend in the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BackendInfo {
+    /// Its name; for the backends of this crate also the feature that builds it in.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
+    /// Whether it is there.
+    pub built_in: bool,
+}
+
+/// How to open a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct DeviceOptions {
+    /// Threads of the CPU; all cores by default.
+    pub threads: Option<usize>,
+    /// The device: its index in the list of [`devices`], a part of its name, or `auto`; for `opencl` also
+    /// `gpu` or `cpu`. By default the value of `LACUNA_OPENCL_DEVICE` or `LACUNA_CUDA_DEVICE` in the
+    /// environment, else `auto`.
+    pub device: Option<String>,
+}
+
+impl DeviceOptions {
+    /// With this number of threads of the CPU.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+    /// On the device with this index or name.
+    pub fn device(mut self, device: impl Into<String>) -> Self {
+        self.device = Some(device.into());
+        self
+    }
+}
+
+/// What opens the devices of a backend: see [`register`].
+pub trait Provider: Send + Sync {
+    /// The name of the backend. **Must not** contain a colon.
+    fn name(&self) -> &'static str;
+    /// What it is, in one line.
+    fn about(&self) -> &'static str;
+    /// Its devices, in the order of their indices.
+    ///
+    /// # Errors
+    /// [`Error::Device`] without a driver.
+    fn devices(&self) -> Result<Vec<DeviceInfo>>;
+    /// Opens a device.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if it cannot be opened, [`Error::Argument`] for options that name none.
+    fn open(&self, options: &DeviceOptions) -> Result<Box<dyn Backend>>;
+}
+
+/// The backends of this crate, in order of preference.
+const OWN: &[(&str, &str, bool)] = &[
+    ("cuda", "an NVIDIA GPU, whole solves on the device", cfg!(feature = "cuda")),
+    ("opencl", "any device with an OpenCL 1.2 driver, whole solves on the device", cfg!(feature = "opencl")),
+    ("cpu", "the cores of this machine, one parallel region for a whole solve", cfg!(feature = "cpu")),
+];
+
+/// One of the backends of this crate.
+struct Own(&'static str, &'static str);
+
+impl Provider for Own {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+    fn about(&self) -> &'static str {
+        self.1
+    }
+    fn devices(&self) -> Result<Vec<DeviceInfo>> {
+        match self.0 {
+            #[cfg(feature = "cuda")]
+            "cuda" => lacuna_cuda::devices(),
+            #[cfg(feature = "opencl")]
+            "opencl" => lacuna_opencl::devices(),
+            _ => Ok(vec![self.open(&DeviceOptions::default())?.info()]),
+        }
+    }
+    fn open(&self, options: &DeviceOptions) -> Result<Box<dyn Backend>> {
+        let named = options.device.as_deref().filter(|device| *device != "auto");
+        match self.0 {
+            #[cfg(feature = "cuda")]
+            "cuda" => {
+                let device = named.map(str::to_owned);
+                let options = lacuna_cuda::CudaOptions { device, ..lacuna_cuda::CudaOptions::default() };
+                Ok(Box::new(lacuna_cuda::Cuda::with(&options)?))
+            }
+            #[cfg(feature = "opencl")]
+            "opencl" => {
+                let mut settings = lacuna_opencl::OpenClOptions::from_env()?;
+                if let Some(device) = named {
+                    settings.device = device.parse().unwrap_or_default();
+                }
+                Ok(Box::new(lacuna_opencl::OpenCl::new(settings)?))
+            }
+            #[cfg(feature = "cpu")]
+            "cpu" => {
+                let threads = options.threads;
+                let cpu = lacuna_cpu::Cpu::with(lacuna_cpu::CpuOptions { threads, ..Default::default() })?;
+                let own = cpu.info().name;
+                match named {
+                    Some(asked) if !["cpu", "0"].contains(&asked) && !is_part(asked, &own) => {
+                        let message = format!(
+                            "the backend cpu has one device, 0: {own}, got `{asked}`; opencl and cuda have more"
+                        );
+                        Err(Error::Argument { what: "device".into(), message })
+                    }
+                    _ => Ok(Box::new(cpu)),
+                }
+            }
+            name => {
+                let _ = named;
+                Err(unknown(name, &registry().names()))
+            }
+        }
+    }
+}
+
+/// Whether a text other than an index is a part of the name of a device, in letters of any case.
+#[cfg(feature = "cpu")]
+fn is_part(text: &str, name: &str) -> bool {
+    let index = text.parse::<usize>().is_ok();
+    !index && !text.is_empty() && name.to_lowercase().contains(&text.to_lowercase())
+}
+
+/// What is known of backends and open devices.
+#[derive(Default)]
+struct Registry {
+    outside: Vec<Arc<dyn Provider>>,
+    /// Devices opened by name, for as long as somebody holds them.
+    open: HashMap<(String, DeviceOptions), WeakDevice>,
+    /// The device for everybody who names none, and what was passed over when it was chosen.
+    default: Option<(Device, String)>,
+}
+
+static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
+
+fn registry() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Registry {
+    fn provider(&self, name: &str) -> Result<Arc<dyn Provider>> {
+        let own = OWN.iter().find(|(own, _, built_in)| *built_in && *own == name);
+        let own = own.map(|(name, about, _)| Arc::new(Own(name, about)) as Arc<dyn Provider>);
+        let outside = || self.outside.iter().find(|provider| provider.name() == name).cloned();
+        own.or_else(outside).ok_or_else(|| unknown(name, &self.names()))
+    }
+    fn names(&self) -> Vec<&'static str> {
+        let own = OWN.iter().filter(|(.., built_in)| *built_in).map(|(name, ..)| *name);
+        own.chain(self.outside.iter().map(|provider| provider.name())).collect()
+    }
+}
+
+fn unknown(name: &str, names: &[&str]) -> Error {
+    let list = if names.is_empty() { "no backend".into() } else { names.join(", ") };
+    if OWN.iter().any(|(own, ..)| *own == name) {
+        return Error::Unsupported {
+            operation: format!("backend {name}"),
+            message: format!("this build has {list}; turn on the feature `{name}` of the crate `lacuna`"),
+        };
+    }
+    Error::Argument { what: "backend".into(), message: format!("`{name}` is unknown; this build has {list}") }
+}
+
+/// Makes a backend from outside known by its name, to [`open`], [`LinearSystem::on`](crate::LinearSystem::on) and the rest.
+///
+/// # Errors
+/// [`Error::Argument`] if there is a backend of that name.
+pub fn register(provider: impl Provider + 'static) -> Result<()> {
+    let mut registry = registry();
+    let name = provider.name();
+    let taken = OWN.iter().any(|(own, ..)| *own == name) || registry.names().contains(&name);
+    if taken || name.is_empty() || name.contains(':') {
+        let why = if taken { "is taken" } else { "is no name: expected letters without a colon" };
+        return Err(Error::Argument { what: "backend".into(), message: format!("`{name}` {why}") });
+    }
+    registry.outside.push(Arc::new(provider));
+    Ok(())
+}
+
+/// Every backend: those of this crate in order of preference, then those from outside.
+pub fn backends() -> Vec<BackendInfo> {
+    let own = OWN.iter().map(|&(name, about, built_in)| BackendInfo { name, about, built_in });
+    let outside = |p: &Arc<dyn Provider>| BackendInfo { name: p.name(), about: p.about(), built_in: true };
+    own.chain(registry().outside.iter().map(outside)).collect()
+}
+
+/// The devices of a backend, in the order of their indices.
+///
+/// ```
+/// let cpu = lacuna::devices("cpu")?;
+/// assert_eq!(cpu.len(), 1);
+/// # Ok::<(), lacuna::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`open`].
+pub fn devices(backend: &str) -> Result<Vec<DeviceInfo>> {
+    let provider = registry().provider(backend)?;
+    provider.devices()
+}
+
+/// The device of a name: a backend, or a backend and a device, as in `"cuda:1"` (see [`DeviceOptions::device`]). As long as
+/// somebody holds it, everybody who asks for the same name gets the same device.
+///
+/// ```
+/// let device = lacuna::open("cpu")?;
+/// assert_eq!(device.info().backend, "cpu");
+/// assert!(lacuna::open("abacus").is_err());
+/// # Ok::<(), lacuna::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Argument`] for an unknown name, with those that there are; [`Error::Unsupported`] if the backend is not built in;
+/// [`Error::Device`] if the device cannot be opened.
+pub fn open(name: &str) -> Result<Device> {
+    open_with(name, DeviceOptions::default())
+}
+
+/// [`open`] with options.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(name: &str, options: DeviceOptions) -> Result<Device> {
+    let (backend, options) = match name.split_once(':') {
+        Some((backend, device)) => (backend, DeviceOptions { device: Some(device.into()), ..options }),
+        None => (name, options),
+    };
+    let key = (backend.to_owned(), options);
+    let known = |registry: &Registry| registry.open.get(&key).and_then(WeakDevice::upgrade);
+    let provider = {
+        let registry = registry();
+        let provider = registry.provider(backend)?;
+        if let Some(device) = known(&registry) {
+            return Ok(device);
+        }
+        provider
+    };
+    let device = Device::from_box(provider.open(&key.1)?);
+    let mut registry = registry();
+    if let Some(device) = known(&registry) {
+        return Ok(device); // another thread was faster
+    }
+    registry.open.retain(|_, device| device.upgrade().is_some());
+    registry.open.insert(key, device.downgrade());
+    Ok(device)
+}
+
+/// The device for everybody in this process who names none: the first backend of [`backends`] that is built in and has a
+/// device other than the CPU; otherwise the CPU, which `cpu` drives best. It stays open until the process ends.
+///
+/// # Errors
+/// [`Error::Unsupported`] if no backend is built in, [`Error::Device`] if none has a device.
+pub fn default_device() -> Result<Device> {
+    chosen_default().map(|(device, _)| device)
+}
+
+/// The [`default_device`], and what was passed over, in words; empty if nothing was.
+pub(crate) fn chosen_default() -> Result<(Device, String)> {
+    let chosen = registry().default.clone();
+    if let Some(chosen) = chosen {
+        return Ok(chosen);
+    }
+    let names: Vec<&str> = OWN.iter().filter(|(.., built_in)| *built_in).map(|(name, ..)| *name).collect();
+    let (name, passed) = preferred(&names, devices);
+    let Some(name) = name else {
+        return Err(Error::Unsupported {
+            operation: "the default device".into(),
+            message:
+                "no backend is built in; turn on the feature `cpu`, `cuda` or `opencl` of the crate `lacuna`"
+                    .into(),
+        });
+    };
+    let device = open(name)?;
+    Ok(registry().default.get_or_insert((device, passed)).clone())
+}
+
+/// The backend to use if none is named, and why those before it were passed over.
+fn preferred<'n>(
+    names: &[&'n str],
+    devices: impl Fn(&str) -> Result<Vec<DeviceInfo>>,
+) -> (Option<&'n str>, String) {
+    let Some((last, others)) = names.split_last() else { return (None, String::new()) };
+    let processor = |device: &DeviceInfo| device.details.contains(&("kind", "cpu".into()));
+    let mut passed = Vec::new();
+    for name in others {
+        match devices(name) {
+            Ok(found) if found.iter().any(|device| !processor(device)) => {
+                return (Some(name), passed.join("; "));
+            }
+            Ok(_) => passed.push(format!("{name} has no device but the CPU")),
+            Err(error) => passed.push(format!("{name}: {error}")),
+        }
+    }
+    (Some(last), passed.join("; "))
+}
+
+/// Where a system is solved: see [`LinearSystem::on`](crate::LinearSystem::on).
+#[derive(Clone, Debug, Default)]
+pub enum Place {
+    /// On the [`default_device`].
+    #[default]
+    Default,
+    /// On the device of a name: see [`open`].
+    Named(String),
+    /// On a device that is open.
+    Device(Device),
+}
+
+impl Place {
+    /// The device, and what was passed over if it was chosen.
+    pub(crate) fn open(&self) -> Result<(Device, String)> {
+        match self {
+            Place::Default => chosen_default(),
+            Place::Named(name) => open(name).map(|device| (device, String::new())),
+            Place::Device(device) => Ok((device.clone(), String::new())),
+        }
+    }
+}
+
+impl From<&str> for Place {
+    fn from(name: &str) -> Self {
+        Place::Named(name.into())
+    }
+}
+impl From<String> for Place {
+    fn from(name: String) -> Self {
+        Place::Named(name)
+    }
+}
+impl From<Device> for Place {
+    fn from(device: Device) -> Self {
+        Place::Device(device)
+    }
+}
+impl From<&Device> for Place {
+    fn from(device: &Device) -> Self {
+        Place::Device(device.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_is_left_to_its_own_backend() {
+        let first = |names: &[&'static str], of_opencl: &[&str]| {
+            preferred(names, |name| {
+                let device = |kind: &&str| DeviceInfo {
+                    backend: "opencl",
+                    name: "a device".into(),
+                    units: 1,
+                    memory: None,
+                    details: vec![("kind", kind.to_string())],
+                };
+                match name {
+                    "opencl" => Ok(of_opencl.iter().map(device).collect()),
+                    name => Err(Error::Device {
+                        device: name.into(),
+                        operation: "opening".into(),
+                        message: "no driver".into(),
+                    }),
+                }
+            })
+        };
+        let all = ["cuda", "opencl", "cpu"];
+        assert_eq!(first(&all, &["cpu", "gpu"]), (Some("opencl"), "cuda: cuda: opening: no driver".into()));
+        let (name, passed) = first(&all, &["cpu"]);
+        assert_eq!(name, Some("cpu"));
+        assert!(passed.ends_with("; opencl has no device but the CPU"), "{passed}");
+        assert_eq!(first(&all, &[]).0, Some("cpu"));
+        assert_eq!(first(&all[..2], &["cpu"]).0, Some("opencl"));
+        assert_eq!(first(&all[..1], &[]), (Some("cuda"), String::new()));
+        assert_eq!(first(&[], &[]).0, None);
+    }
+}

@@ -1,0 +1,231 @@
+//! Analyses a system: the order, the method, the preconditioner and the format, before anything is on a device.
+use super::factor::{round, rounds};
+use super::order::Order;
+use super::plan::{ASKED_FOR, Asked, Plan, plan};
+use super::request::combined;
+use super::stages::Stages;
+use super::{Chosen, Facts, MethodChoice, PreconditionerChoice, Request};
+use crate::{METHODS, Method, Multigrid, Options, Preconditioner, Stop, method, name_of, preconditioner};
+use lacuna_engine::{Cost, Error, Result, Scalar};
+use lacuna_formats::{Csr, Structure, choose_format};
+use std::sync::Arc;
+
+/// Why `stencil` is chosen beside `multigrid`.
+const FOR_MULTIGRID: &str = "multigrid needs a stencil, of which nothing is stored";
+
+/// A preconditioner that was asked for or chosen; no implementation for the identity.
+pub(super) type Made<T> = Option<Box<dyn Preconditioner<T>>>;
+
+/// A system whose method, preconditioner and order are chosen, and which is not on a device yet.
+pub struct Analysis<T: Scalar> {
+    pub(super) facts: Facts<T>,
+    pub(super) order: Order,
+    pub(super) plan: Plan,
+    pub(super) method: Box<dyn Method<T>>,
+    pub(super) chosen_method: Chosen,
+    pub(super) preconditioner: Made<T>,
+    pub(super) chosen_preconditioner: Chosen,
+    /// Whether the preconditioner was left open.
+    pub(super) open_preconditioner: bool,
+    /// The format, if it is settled.
+    pub(super) format: Option<Chosen>,
+    pub(super) adjoint: bool,
+    pub(super) options: Options,
+    pub(super) stop: Stop,
+    /// What is said of the matrix if its format rounds values.
+    pub(super) rounding: Option<String>,
+    /// What every outcome notes, besides.
+    pub(super) remarks: Vec<String>,
+    /// Whether the order is reported.
+    pub(super) reports_order: bool,
+    pub(super) stages: Stages,
+}
+
+impl<T: Scalar> Analysis<T> {
+    /// Chooses what a request leaves open, for a solve on the host or on a device with memory of its own.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for an order of a matrix that is not square; [`Error::Argument`] for an unknown name or
+    /// option; [`Error::Entry`] for a value that is not finite in a format that rounds.
+    pub fn new(request: Request<T>, on_host: bool) -> Result<Self> {
+        let stages = Stages::start();
+        check_shape(&request)?;
+        let Request { a, format, reorder, adjoint, options, stop, remembered, .. } = request;
+        let (asked_method, asked_preconditioner, asked_as) =
+            combined(request.method, request.preconditioner)?;
+        let (a, rounding) = as_stored(a, format.as_deref())?;
+        let automatic = matches!(asked_method, MethodChoice::Auto);
+        let (order, mut facts) = ordered(a, &reorder, automatic, on_host)?;
+        let (method_name, own_method) = named_method(asked_method, &options)?;
+        let (preconditioner_name, own) = named_preconditioner(asked_preconditioner)?;
+        let plan = plan(
+            &mut facts,
+            &Asked {
+                method: method_name.as_deref().zip(own_method.as_deref()),
+                preconditioner: preconditioner_name.as_deref(),
+                narrow: own.as_ref().is_some_and(|kind| kind.is_narrow()),
+                remembered: remembered.as_ref(),
+                options: &options,
+            },
+        )?;
+        let (mut chosen_method, mut chosen_preconditioner) = plan.first.chosen();
+        let method = own_method.map_or_else(|| method(&chosen_method.name, &options), Ok)?;
+        let open_preconditioner = preconditioner_name.is_none();
+        let preconditioner =
+            if open_preconditioner { preconditioner(&chosen_preconditioner.name)? } else { own };
+        if let Some(name) = asked_as {
+            for chosen in [&mut chosen_method, &mut chosen_preconditioner] {
+                chosen.stands_for(name);
+            }
+        }
+        if let (Some(lost), true) = (facts.lost(), open_preconditioner && preconditioner.is_none()) {
+            chosen_preconditioner.why.clone_from(lost);
+        }
+        let may_be_gmres = automatic && facts.matrix().rows() == facts.matrix().cols();
+        let remarks = without_cycles(&options, &*method, may_be_gmres).into_iter().collect();
+        Ok(Analysis {
+            format: format.map(|name| asked_format::<T>(&name)),
+            adjoint: adjoint || method.needs_adjoint(),
+            reports_order: reorder != "none" || order.changes(),
+            facts,
+            order,
+            plan,
+            method,
+            chosen_method,
+            preconditioner,
+            chosen_preconditioner,
+            open_preconditioner,
+            options,
+            stop,
+            rounding,
+            remarks,
+            stages,
+        })
+    }
+
+    /// The matrix as it will be solved: in its order, times its factor.
+    pub fn matrix(&self) -> &Arc<Csr<T>> {
+        self.facts.matrix()
+    }
+
+    /// The structure of that matrix.
+    pub fn structure(&self) -> &Structure {
+        self.facts.structure()
+    }
+
+    /// Settles the format.
+    pub fn set_format(&mut self, format: Chosen) {
+        self.format = Some(format);
+    }
+
+    /// The format that is settled, or the best one for the matrix beside its preconditioner, by what products cost in each format.
+    pub(super) fn choose_format(&self, formats: &[Cost]) -> Chosen {
+        let outweighs = self.preconditioner.as_ref().is_some_and(|kind| kind.outweighs_product());
+        match &self.format {
+            Some(format) => format.clone(),
+            None if self.facts.on_host() && outweighs => Chosen::new(
+                "csr",
+                "beside this preconditioner, another format saves less than it costs to make",
+            ),
+            None if self.is_for_multigrid() => Chosen::new("stencil", FOR_MULTIGRID),
+            None if formats.len() > 1 => {
+                let (name, why) = choose_format(self.matrix(), self.structure(), formats);
+                Chosen::new(name, why)
+            }
+            None => Chosen::new("csr", "the only format the backend has"),
+        }
+    }
+
+    /// Whether the format is open, and `stencil` is for the preconditioner.
+    pub(super) fn is_for_multigrid(&self) -> bool {
+        self.format.is_none() && name_of(&self.chosen_preconditioner.name) == Multigrid::NAME
+    }
+}
+
+/// Checks what does not depend on the method.
+fn check_shape<T: Scalar>(request: &Request<T>) -> Result<()> {
+    let got @ (rows, cols) = (request.a.rows(), request.a.cols());
+    if rows != cols && request.reorder != "none" {
+        let expected = "a square matrix for an order of its rows and columns".into();
+        return Err(Error::Shape { operation: "solve".into(), expected, got });
+    }
+    Ok(())
+}
+
+/// The matrix with the values that its format stores, and what is said of it if these are others.
+fn as_stored<T: Scalar>(a: Arc<Csr<T>>, format: Option<&str>) -> Result<(Arc<Csr<T>>, Option<String>)> {
+    if !format.is_some_and(rounds) {
+        return Ok((a, None));
+    }
+    let mut values = a.values().to_vec();
+    let rounding = round(&mut values);
+    Ok((Arc::new(a.with_values(values)?), rounding))
+}
+
+/// The order by name, or against zeros on the diagonal if the method is chosen too; the matrix in that order.
+fn ordered<T: Scalar>(
+    given: Arc<Csr<T>>,
+    name: &str,
+    automatic: bool,
+    on_host: bool,
+) -> Result<(Order, Facts<T>)> {
+    let (order, arranged) = Order::new(given, name)?;
+    let facts = Facts::of(arranged, on_host);
+    if automatic
+        && !order.changes()
+        && let Some((moved, arranged)) = Order::against_zeros(facts.matrix(), facts.structure())?
+    {
+        return Ok((moved, Facts::of(arranged, on_host)));
+    }
+    Ok((order, facts))
+}
+
+/// The method that was asked for, with its name.
+#[expect(clippy::type_complexity, reason = "a name and what it names")]
+fn named_method<T: Scalar>(
+    asked: MethodChoice<T>,
+    options: &Options,
+) -> Result<(Option<String>, Option<Box<dyn Method<T>>>)> {
+    Ok(match asked {
+        MethodChoice::Auto => (None, None),
+        MethodChoice::Named(name) => {
+            let made = method(&name, options)?;
+            (Some(name), Some(made))
+        }
+        MethodChoice::Own(own) => (Some(own.name().into()), Some(own)),
+    })
+}
+
+/// The preconditioner that was asked for, with its name.
+fn named_preconditioner<T: Scalar>(asked: PreconditionerChoice<T>) -> Result<(Option<String>, Made<T>)> {
+    Ok(match asked {
+        PreconditionerChoice::Auto => (None, None),
+        PreconditionerChoice::Named(name) => {
+            let made = preconditioner(&name)?;
+            (Some(name), made)
+        }
+        PreconditionerChoice::Own(own) => (Some(own.name().into()), Some(own)),
+    })
+}
+
+/// A format that was asked for.
+fn asked_format<T: Scalar>(name: &str) -> Chosen {
+    let narrow = T::Narrow::KIND.name();
+    match rounds(name) {
+        true => Chosen::new(name, format!("asked for; the system solved has its values rounded to {narrow}")),
+        false => Chosen::new(name, ASKED_FOR),
+    }
+}
+
+/// What is said of a cycle that was asked for and a method without cycles.
+fn without_cycles<T: Scalar>(
+    options: &Options,
+    method: &dyn Method<T>,
+    may_be_gmres: bool,
+) -> Option<String> {
+    let (cycle, name) = (options.restart?, method.name());
+    let info = METHODS.iter().find(|info| info.name == name)?;
+    let has_cycles = info.options.iter().any(|option| option.key == "restart");
+    let later = if may_be_gmres { "; gmres takes it, should that follow" } else { "" };
+    (!has_cycles).then(|| format!("restart {cycle} has no effect on {name}, which has no cycles{later}"))
+}

@@ -1,0 +1,186 @@
+//! A system on a device that is solved by what suits it.
+use super::analysis::Analysis;
+use super::continuation::{self, Watching};
+use super::matrix::HostMatrix;
+use super::queue::Queue;
+use super::resident::Resident;
+use super::{Chosen, Request};
+use crate::{Factor, Method, Options, Outcome, Placed, Solver, Stop};
+use lacuna_engine::{Device, Error, Matrix, Result, Scalar};
+use lacuna_formats::Csr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A system on a device. It solves with the method and the preconditioner chosen first, confirms the result on the host, and
+/// continues with other candidates if it falls short.
+///
+/// Vectors are in the order of the device: see [`AutoSolver::stage`] and [`AutoSolver::restore`].
+pub struct AutoSolver<T: Scalar> {
+    pub(super) device: Device,
+    pub(super) matrix: HostMatrix<T>,
+    pub(super) resident: Resident<T>,
+    /// The method that is recorded.
+    pub(super) method: Box<dyn Method<T>>,
+    pub(super) chosen_method: Chosen,
+    pub(super) preconditioner: Chosen,
+    /// Whether the preconditioner was left open.
+    pub(super) open_preconditioner: bool,
+    pub(super) format: Chosen,
+    /// The candidates that follow.
+    pub(super) queue: Queue,
+    pub(super) options: Options,
+    pub(super) stop: Stop,
+    /// What every outcome notes, besides what is said of the rounded matrix.
+    pub(super) remarks: Vec<String>,
+    pub(super) choices: Vec<String>,
+    pub(super) stages: Vec<(&'static str, Duration)>,
+    /// Why the last new values were refused after the matrix had changed, if they were.
+    pub(super) refused: Option<String>,
+}
+
+/// What is said of a preconditioner: that it was chosen and why, and what it reports.
+pub(super) fn preconditioner_sentences<T: Scalar>(
+    chosen: &Chosen,
+    placed: Option<&Placed<T>>,
+) -> Vec<String> {
+    let reported = placed.into_iter().flat_map(Placed::report);
+    let line = |(what, value): &(&str, String)| format!("preconditioner {}: {what} {value}", chosen.name);
+    [chosen.sentence("preconditioner")].into_iter().chain(reported.map(line)).collect()
+}
+
+impl<T: Scalar> AutoSolver<T> {
+    /// Chooses what a request leaves open, and puts the system on a device.
+    ///
+    /// # Errors
+    /// As [`Analysis::new`] and [`Analysis::place`].
+    pub fn new(dev: &Device, request: Request<T>) -> Result<Self> {
+        Analysis::new(request, dev.info().memory.is_none())?.place(dev)
+    }
+
+    /// Solves for `b` from `x`, both in the order of the device. Returns the method and the preconditioner that solved it in
+    /// place of those chosen first, if others did.
+    ///
+    /// # Errors
+    /// [`Error::Length`] and [`Error::Element`] for `b` and `x`; [`Error::Structure`] if the last new values were refused;
+    /// device failures.
+    pub fn solve(
+        &mut self,
+        outcome: &mut Outcome,
+        (b, x): (&[T], &mut [T]),
+        watch: Watching<'_>,
+    ) -> Result<Option<(String, String)>> {
+        continuation::solve(self, outcome, (b, x), watch)
+            .map_err(|error| self.matrix.order.in_given_rows(error))
+    }
+
+    /// [`Error::Structure`] if the last new values were not taken by all parts.
+    ///
+    /// # Errors
+    /// That error.
+    pub fn check_values(&self) -> Result<()> {
+        match &self.refused {
+            None => Ok(()),
+            Some(why) => Err(Error::Structure {
+                operation: "solve".into(),
+                message: format!("the last new values were refused; give the matrix others first ({why})"),
+            }),
+        }
+    }
+
+    /// Adds to the choices.
+    pub fn report(&mut self, choice: String) {
+        self.choices.push(choice);
+    }
+
+    /// Adds to what every outcome notes.
+    pub fn remark(&mut self, remark: String) {
+        self.remarks.push(remark);
+    }
+
+    /// Starts the notes of an outcome with what is known before the solve.
+    pub fn note_remarks(&self, outcome: &mut Outcome) {
+        outcome.notes.clear();
+        outcome.notes.extend(self.matrix.rounding.iter().chain(&self.remarks).cloned());
+    }
+
+    /// Whether the order of the device differs from the caller's.
+    pub fn reorders(&self) -> bool {
+        self.matrix.order.changes()
+    }
+
+    /// Copies the right-hand side and the starting guess, each a length and its elements, in the order of the device.
+    ///
+    /// # Errors
+    /// [`Error::Length`].
+    pub fn stage(
+        &self,
+        staged: &mut [Vec<T>; 2],
+        b: (usize, &dyn Fn(usize) -> T),
+        x: (usize, &dyn Fn(usize) -> T),
+    ) -> Result<()> {
+        self.matrix.order.stage(staged, b, x)
+    }
+
+    /// Hands the elements of a solution on with their numbers in the caller's order.
+    pub fn restore(&self, solution: &[T], set: impl FnMut(usize, T)) {
+        self.matrix.order.restore(solution, set);
+    }
+
+    /// The matrix on the host, in the order of the device and times [`AutoSolver::factor`].
+    pub fn host_matrix(&self) -> &Arc<Csr<T>> {
+        &self.matrix.a
+    }
+    /// The device that it is on.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+    /// The matrix on the device.
+    pub fn matrix(&self) -> Matrix<T> {
+        *self.resident.pair.a
+    }
+    /// The ratio of the matrix on the device to the one given.
+    pub fn factor(&self) -> Factor {
+        self.matrix.factor
+    }
+    /// The method and why it was chosen.
+    pub fn method(&self) -> &Chosen {
+        &self.chosen_method
+    }
+    /// The preconditioner and why it was chosen.
+    pub fn preconditioner(&self) -> &Chosen {
+        &self.preconditioner
+    }
+    /// The storage format and why it was chosen.
+    pub fn format(&self) -> &Chosen {
+        &self.format
+    }
+    /// The order of the rows and its effect on the matrix.
+    pub fn order(&self) -> &Chosen {
+        &self.matrix.order.chosen
+    }
+    /// All choices, in words.
+    pub fn choices(&self) -> &[String] {
+        &self.choices
+    }
+    /// The time of the set-up by part.
+    pub fn stages(&self) -> &[(&'static str, Duration)] {
+        &self.stages
+    }
+    /// The recorded solve and its vectors on the device.
+    pub fn solver(&mut self) -> &mut Solver<T> {
+        &mut self.resident.solver
+    }
+    /// The minimum number of bytes that an iteration moves.
+    pub fn bytes_per_iteration(&self) -> usize {
+        self.resident.solver.program().bytes_per_iteration()
+    }
+    /// The stopping criteria.
+    pub fn stop(&self) -> Stop {
+        self.stop
+    }
+    /// Changes the stopping criteria of later solves.
+    pub fn set_stop(&mut self, stop: Stop) {
+        self.stop = stop;
+        self.resident.solver.set_stop(stop);
+    }
+}

@@ -1,0 +1,151 @@
+//! Puts an analysed system on a device: the matrix in its format, the preconditioner, the recorded solve.
+use super::analysis::{Analysis, Made};
+use super::factor::unless_lost;
+use super::matrix::HostMatrix;
+use super::plan::When;
+use super::queue::Queue;
+use super::resident::{Resident, record};
+use super::{AutoSolver, Chosen, is_refusal, preconditioner_sentences};
+use crate::{Placed, Setup, preconditioner};
+use lacuna_engine::{Device, Format, Matrix, Result, Scalar};
+use lacuna_formats::{Csr, Pair, Stencil, convert};
+use std::any::Any;
+use std::sync::Arc;
+
+impl<T: Scalar> Analysis<T> {
+    /// Puts the system on a device.
+    ///
+    /// # Errors
+    /// A [`lacuna_engine::Error`]: a shape if the method needs a square matrix and this is not, an argument for an
+    /// invalid tolerance, `Unsupported` for a format that does not suit the matrix or has no kernel on the device; the
+    /// errors of the preconditioner; device failures.
+    pub fn place(mut self, dev: &Device) -> Result<AutoSolver<T>> {
+        let a = self.matrix().clone();
+        let mut format = self.choose_format(dev.formats(a.rows(), Format::bytes(&*a))?);
+        self.stages.end("analysis");
+        let stencil = self.stencil_to_store(&mut format);
+        let (pair, norm) = store(dev, &a, stencil, &format.name, self.adjoint)?;
+        self.stages.end("matrix");
+        let matrix = HostMatrix::new(&self.facts, self.order, self.rounding.take(), norm);
+        let (facts, plan, options, stop) = (self.facts, self.plan, self.options, self.stop);
+        let replacement = plan.others(When::Refused).next().map(|next| next.chosen().1);
+        let replacement = replacement.filter(|_| self.open_preconditioner);
+        let narrow =
+            !self.open_preconditioner && self.preconditioner.as_ref().is_some_and(|kind| kind.is_narrow());
+        let (preconditioner, placed) = place_first(
+            dev,
+            (self.chosen_preconditioner, self.preconditioner),
+            replacement,
+            (&matrix, *pair.a),
+        )?;
+        self.stages.end("preconditioner");
+        let (method, adjoint) = (self.method, self.adjoint);
+        if placed.is_some() && method.least_squares() && a.rows() < a.cols() {
+            let name = &preconditioner.name;
+            self.remarks.push(format!(
+                "fewer rows than columns: under {name}, M, the solution is the one of least |M^-1 x|, not of least |x|"
+            ));
+        }
+        let solver = record(dev, (&pair, adjoint), placed.as_ref(), (&*method, stop), (&matrix, narrow))?;
+        self.stages.end("program");
+        let program = solver.program();
+        let queue = Queue::new(&plan, (a.rows(), a.nnz()), program.bytes_per_iteration(), facts.on_host());
+        let mut choices = vec![self.chosen_method.sentence("method")];
+        choices.extend(preconditioner_sentences(&preconditioner, placed.as_ref()));
+        choices.insert(2, format.sentence("format"));
+        if self.reports_order {
+            choices.push(matrix.order.chosen.sentence("order"));
+        }
+        if !facts.on_host() && program.calls_host() {
+            let why = "host functions run between operations, and each call transfers two vectors";
+            choices.push(format!("execution operation by operation: {why}"));
+        }
+        let resident = Resident { pair, adjoint, preconditioner: placed, narrow, solver, columns: None };
+        Ok(AutoSolver {
+            device: dev.clone(),
+            matrix,
+            resident,
+            method,
+            chosen_method: self.chosen_method,
+            preconditioner,
+            open_preconditioner: self.open_preconditioner,
+            format,
+            queue,
+            options,
+            stop,
+            remarks: self.remarks,
+            choices,
+            stages: self.stages.ended(),
+            refused: None,
+        })
+    }
+
+    /// The stencil that is stored, if that is known; the format falls back to `csr` if the matrix is none, of which
+    /// `multigrid` says why.
+    fn stencil_to_store(&mut self, format: &mut Chosen) -> Option<Stencil<T>> {
+        let stencil = self.facts.take_stencil();
+        if !self.is_for_multigrid() || format.name != "stencil" {
+            return stencil.filter(|_| format.name == "stencil");
+        }
+        let stencil = stencil.or_else(|| Stencil::from_csr(&**self.matrix()).ok());
+        if stencil.is_none() {
+            *format = Chosen::new("csr", "the matrix is no stencil");
+        }
+        stencil
+    }
+}
+
+/// The matrix, which may be a known stencil, on the device in a format, with its adjoint if that is needed, and a bound
+/// of its norm where the format knows one.
+fn store<T: Scalar>(
+    dev: &Device,
+    a: &Arc<Csr<T>>,
+    stencil: Option<Stencil<T>>,
+    format: &str,
+    adjoint: bool,
+) -> Result<(Pair<T>, Option<f64>)> {
+    if adjoint {
+        return Ok((Pair::new(dev, a, format)?, None));
+    }
+    let stored: Arc<dyn Format<T>> = match stencil {
+        Some(stencil) => Arc::new(stencil),
+        None => convert(a, format)?,
+    };
+    let stencil = (stored.clone() as Arc<dyn Any + Send + Sync>).downcast::<Stencil<T>>();
+    let norm = stencil.ok().map(|stencil| stencil.norm_bound());
+    let stored = dev.matrix(stored)?;
+    Ok((Pair { a: stored.clone(), adjoint: stored }, norm))
+}
+
+/// Sets up the preconditioner that was chosen. If that refuses the values, or the coarse matrices that follow from
+/// them, its replacement.
+fn place_first<T: Scalar>(
+    dev: &Device,
+    (chosen, made): (Chosen, Made<T>),
+    replacement: Option<Chosen>,
+    (matrix, stored): (&HostMatrix<T>, Matrix<T>),
+) -> Result<(Chosen, Option<Placed<T>>)> {
+    let refused = match place(dev, made, &matrix.a, stored) {
+        Ok(placed) => return Ok((chosen, placed)),
+        Err(refused) => matrix.order.in_given_rows(refused),
+    };
+    let Some(simple) = replacement.filter(|_| is_refusal(&refused)) else {
+        return Err(unless_lost(refused, matrix.lost.as_ref()));
+    };
+    let why = format!("{} is not available: {refused}; {}", chosen.name, simple.why);
+    let made = preconditioner(&simple.name)?;
+    let placed = place(dev, made, &matrix.a, stored);
+    let placed =
+        placed.map_err(|error| unless_lost(matrix.order.in_given_rows(error), matrix.lost.as_ref()))?;
+    Ok((Chosen::new(&simple.name, why), placed))
+}
+
+/// Sets up a preconditioner and puts it on the device.
+pub(super) fn place<T: Scalar>(
+    dev: &Device,
+    made: Made<T>,
+    a: &Csr<T>,
+    stored: Matrix<T>,
+) -> Result<Option<Placed<T>>> {
+    made.map(|kind| Placed::new(dev, kind, a, stored, Setup::new())).transpose()
+}

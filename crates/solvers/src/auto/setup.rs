@@ -1,0 +1,96 @@
+//! Estimates the cost of candidates, and sets them up when they are reached.
+use super::AutoSolver;
+use super::continuation::Continuation;
+use super::factor::unless_lost;
+use super::plan::Candidate;
+use super::resident::record;
+use crate::{Placed, Preconditioner, Setup, Solver, Stop, method, name_of, preconditioner};
+use lacuna_engine::{Error, Result, Scalar};
+use std::time::Instant;
+
+/// Whether an error says that a preconditioner does not suit the matrix.
+pub(super) fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::Entry { .. } | Error::Unsupported { .. } | Error::Structure { .. })
+}
+
+impl<T: Scalar> Continuation<'_, T> {
+    /// Estimates what the next candidate costs, if that is not known, and puts it in its place.
+    pub(super) fn estimate(&mut self) -> Result<()> {
+        let start = Instant::now();
+        let estimated = self.estimate_next();
+        self.setting_up += start.elapsed();
+        estimated
+    }
+
+    fn estimate_next(&mut self) -> Result<()> {
+        let Some(candidate) = self.queue.take_uncounted() else { return Ok(()) };
+        let named = candidate.preconditioner.as_ref().map(|chosen| preconditioner::<T>(&chosen.name));
+        let Some(mut kind) = named.transpose()?.flatten() else { return Ok(()) };
+        match kind.expected_setup(&self.system.matrix.a) {
+            Ok(seconds) => {
+                self.queue.insert(candidate, seconds.unwrap_or(0.0));
+                self.estimated = Some(kind);
+            }
+            Err(refused) => self.refused(&candidate, refused)?,
+        }
+        Ok(())
+    }
+
+    /// Notes that a candidate is left out. A matrix that a preconditioner rejects is no failure of the solve.
+    fn refused(&mut self, candidate: &Candidate, error: Error) -> Result<()> {
+        if !is_refusal(&error) {
+            return Err(error);
+        }
+        let matrix = &self.system.matrix;
+        let refused = unless_lost(matrix.order.in_given_rows(error), matrix.lost.as_ref());
+        self.outcome.notes.push(format!("{candidate} is not available: {refused}"));
+        Ok(())
+    }
+
+    /// Sets up the method of a candidate with its preconditioner. Returns whether the preconditioner was
+    /// available.
+    pub(super) fn set_up(&mut self, candidate: &Candidate, stop: Stop) -> Result<bool> {
+        let start = Instant::now();
+        let estimated = self.estimated.take_if(|kind| {
+            candidate.preconditioner.as_ref().is_some_and(|c| name_of(&c.name) == kind.name())
+        });
+        let prepared = prepared(self.system, candidate, estimated, stop);
+        let took = start.elapsed();
+        self.setting_up += took;
+        match prepared {
+            Ok(solver) => {
+                let seconds = took.as_secs_f64();
+                let note = candidate
+                    .preconditioner
+                    .as_ref()
+                    .map(|_| format!("{candidate}: set up in {seconds:.2e} s"));
+                self.outcome.notes.extend(note);
+                self.solver = Some(solver);
+                Ok(true)
+            }
+            Err(error) => {
+                self.refused(candidate, error)?;
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// Records the method of a candidate with its preconditioner, or with that of the system.
+fn prepared<T: Scalar>(
+    system: &AutoSolver<T>,
+    candidate: &Candidate,
+    estimated: Option<Box<dyn Preconditioner<T>>>,
+    stop: Stop,
+) -> Result<Solver<T>> {
+    let AutoSolver { device, matrix, resident, options, .. } = system;
+    let method = method(&candidate.method.name, options)?;
+    let named = match (estimated, &candidate.preconditioner) {
+        (None, Some(chosen)) => preconditioner(&chosen.name)?,
+        (estimated, _) => estimated,
+    };
+    let own =
+        named.map(|kind| Placed::new(device, kind, &matrix.a, *resident.pair.a, Setup::new())).transpose()?;
+    let m = own.as_ref().or(resident.preconditioner.as_ref());
+    record(device, (&resident.pair, resident.adjoint), m, (&*method, stop), (matrix, resident.narrow))
+}

@@ -1,0 +1,176 @@
+//! What the set-up of a preconditioner is given besides the matrix.
+use super::algebra::{OnHost, SparseAlgebra};
+use lacuna_engine::{Error, Result, Scalar, catching, memory};
+use lacuna_formats::Csr;
+use lacuna_formats::algebra::{RowWriter, build_rows_with};
+use lacuna_formats::parallel::map_checked;
+use std::ops::{ControlFlow, Range};
+
+/// The progress of a running set-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetupProgress {
+    /// What is being made, such as `levels`; `parts` where nothing else is said.
+    pub what: &'static str,
+    /// How many of these are made.
+    pub done: usize,
+    /// Of how many, if that is known.
+    pub of: Option<usize>,
+}
+
+/// Called from time to time during a set-up, on the thread that called it. Breaking cancels the set-up.
+pub type SetupWatch<'a> = &'a mut dyn FnMut(SetupProgress) -> ControlFlow<()>;
+
+/// The setting of one set-up of a [`Preconditioner`](crate::Preconditioner): how it is watched and cancelled, where it does sparse
+/// algebra, how much memory it may take, and whether it is for new values.
+///
+/// A set-up runs on the threads of the rayon pool that it is called from; [`Setup::map`] and [`Setup::rows`] run its tasks on all
+/// of them, and end early if it is cancelled. Results do not depend on the number of threads, nor on being watched.
+pub struct Setup<'a, T: Scalar> {
+    algebra: Option<&'a mut dyn SparseAlgebra<T>>,
+    on_host: OnHost,
+    watch: Option<SetupWatch<'a>>,
+    progress: SetupProgress,
+    is_cancelled: bool,
+    is_update: bool,
+    memory: Option<u64>,
+}
+
+impl<T: Scalar> Default for Setup<'_, T> {
+    fn default() -> Self {
+        Setup {
+            algebra: None,
+            on_host: OnHost,
+            watch: None,
+            progress: SetupProgress { what: "parts", done: 0, of: None },
+            is_cancelled: false,
+            is_update: false,
+            memory: None,
+        }
+    }
+}
+
+impl<'a, T: Scalar> Setup<'a, T> {
+    /// A set-up on the host that nobody watches.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Calls `watch` from time to time.
+    pub fn watched(mut self, watch: SetupWatch<'a>) -> Self {
+        self.watch = Some(watch);
+        self
+    }
+    /// Does sparse algebra with `algebra`. [`Placed`](crate::Placed) uses its device if none is given.
+    pub fn with_algebra(mut self, algebra: &'a mut dyn SparseAlgebra<T>) -> Self {
+        self.algebra = Some(algebra);
+        self
+    }
+    /// Refuses what takes more than so many bytes.
+    pub fn with_memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+    /// For new values on the pattern of the last set-up.
+    pub fn for_new_values(mut self) -> Self {
+        self.is_update = true;
+        self
+    }
+    /// The same with `algebra`, unless it has its own.
+    pub(super) fn or_algebra<'b>(&'b mut self, algebra: &'b mut dyn SparseAlgebra<T>) -> Setup<'b, T> {
+        let algebra: &'b mut (dyn SparseAlgebra<T> + 'b) = match &mut self.algebra {
+            Some(own) => &mut **own,
+            None => algebra,
+        };
+        let watch = self.watch.as_mut().map(|watch| &mut **watch as SetupWatch<'b>);
+        let (is_update, memory) = (self.is_update, self.memory);
+        Setup { algebra: Some(algebra), watch, is_update, memory, ..Setup::default() }
+    }
+
+    /// The same without the watch: cannot be cancelled.
+    pub(super) fn unwatched(&self) -> Setup<'static, T> {
+        Setup { is_update: self.is_update, memory: self.memory, ..Setup::default() }
+    }
+
+    /// Whether it is for new values on the pattern of the last successful set-up, so that what depends on the pattern alone can be
+    /// kept. A preconditioner that has kept nothing sets up anew.
+    pub fn is_update(&self) -> bool {
+        self.is_update
+    }
+    /// Sparse algebra for large matrices: of the device, if it is fast there.
+    pub fn algebra(&mut self) -> &mut dyn SparseAlgebra<T> {
+        match &mut self.algebra {
+            Some(algebra) => &mut **algebra,
+            None => &mut self.on_host,
+        }
+    }
+
+    /// Reports progress; to be called before and after whatever takes long.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] if the caller wants the set-up to end: it **must** return the error then, and leave `self` such that the
+    /// next set-up works. [`Error::Function`] if the caller's function panics.
+    pub fn progress(&mut self, what: &'static str, done: usize, of: Option<usize>) -> Result<()> {
+        self.progress = SetupProgress { what, done, of };
+        self.check()
+    }
+    /// Reports the same progress again: whether to go on.
+    ///
+    /// # Errors
+    /// As [`Setup::progress`].
+    pub fn check(&mut self) -> Result<()> {
+        let progress = self.progress;
+        if let Some(watch) = &mut self.watch
+            && !self.is_cancelled
+        {
+            self.is_cancelled =
+                catching(|| Ok(watch(progress).is_break())).inspect_err(|_| self.is_cancelled = true)?;
+        }
+        if self.is_cancelled {
+            return Err(Error::Cancelled { operation: "set-up of a preconditioner".into() });
+        }
+        Ok(())
+    }
+    /// Fails if so many bytes are more than the caller allows or the host has; to be called before large allocations.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] and [`Error::OutOfMemory`].
+    pub fn check_memory(&self, what: &str, bytes: u64) -> Result<()> {
+        if let Some(most) = self.memory.filter(|most| bytes > *most) {
+            let message = format!("it would take {bytes} bytes; the limit is {most}");
+            return Err(Error::Unsupported { operation: what.into(), message });
+        }
+        memory::check(what, bytes)
+    }
+
+    /// The results of `work` for each task, in task order, each by some thread. `init` makes working memory for a thread.
+    ///
+    /// # Errors
+    /// As [`Setup::check`], which is called between tasks.
+    pub fn map<I: Send, M: Send, R: Send>(
+        &mut self,
+        tasks: impl IntoIterator<Item = I>,
+        init: impl Fn() -> M + Sync,
+        work: impl Fn(&mut M, I) -> R + Sync,
+    ) -> Result<Vec<R>> {
+        match self.watch {
+            Some(_) => map_checked(tasks, Some(&mut || self.check()), init, work),
+            None => map_checked(tasks, None, init, work),
+        }
+    }
+    /// The matrix whose rows `fill` writes, each of the given runs of rows by some thread: see [`build_rows_with`].
+    ///
+    /// # Errors
+    /// As there; as [`Setup::check`], which is called between runs.
+    pub fn rows<M: Send>(
+        &mut self,
+        operation: &'static str,
+        [rows, cols]: [usize; 2],
+        runs: Vec<Range<usize>>,
+        init: impl Fn() -> M + Sync,
+        fill: impl Fn(&mut M, Range<usize>, &mut RowWriter<T>) + Sync,
+    ) -> Result<Csr<T>> {
+        match self.watch {
+            Some(_) => build_rows_with(operation, rows, cols, runs, Some(&mut || self.check()), init, fill),
+            None => build_rows_with(operation, rows, cols, runs, None, init, fill),
+        }
+    }
+}
