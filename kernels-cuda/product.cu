@@ -16,7 +16,7 @@ static const u32 PRODUCT_BLOCK = 256, TEAM = 32, STRIP = 8, TILE = STRIP * PRODU
 LACUNA_FN u32 first_slot(u32 column, u32 slots) { return u32((u64(column * 0x9E3779B1u) * slots) >> 32); }
 
 // The place of a column in a row of C that has it.
-LACUNA_FN u32 place_of(const u32 *columns, u32 from, u32 to, u32 column) {
+LACUNA_FN u32 place_of_column(const u32 *columns, u32 from, u32 to, u32 column) {
     while (from < to) {
         const u32 middle = from + (to - from) / 2;
         if (columns[middle] < column)
@@ -174,7 +174,7 @@ LACUNA_FN void product_sums(const u32 *a_rows, const u32 *a_columns, const T *a,
         const u32 row = a_columns[k];
         const T factor = a[k];
         for (u32 e = b_rows[row] + lane; e < b_rows[row + 1]; e += TEAM) {
-            T *sum = c + place_of(c_columns, from, to, b_columns[e]);
+            T *sum = c + place_of_column(c_columns, from, to, b_columns[e]);
             *sum = add(*sum, mul(factor, b[e]));
         }
         __syncwarp();

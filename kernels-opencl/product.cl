@@ -24,7 +24,7 @@ static inline uint first_slot(uint column, uint slots) {
 }
 
 // The place of a column in a row of C that has it.
-static inline uint place_of(__global const uint *columns, uint from, uint to, uint column) {
+static inline uint place_of_column(__global const uint *columns, uint from, uint to, uint column) {
     while (from < to) {
         const uint middle = from + (to - from) / 2;
         if (columns[middle] < column) {
@@ -211,7 +211,7 @@ __kernel void KERNEL(product_sums)(__global const uint *a_rows, __global const u
         const uint row = a_columns[k];
         const number factor = a[k];
         for (uint e = b_rows[row] + lane; e < b_rows[row + 1]; e += PRODUCT_TEAM) {
-            const uint at = place_of(c_columns, from, to, b_columns[e]);
+            const uint at = place_of_column(c_columns, from, to, b_columns[e]);
             c[at] = c[at] + times(factor, b[e]);
         }
         barrier(CLK_GLOBAL_MEM_FENCE);
