@@ -259,6 +259,7 @@ pub fn no_ops_after_stop<T: Scalar>(make: fn() -> Device) {
         let a = lacuna_formats::Csr::<T>::identity(n).unwrap();
         let a = dev.matrix(Arc::new(a)).unwrap();
         let v = dev.basis::<T>(n, 2).unwrap();
+        (0..2).for_each(|j| dev.clear(v.column(j)).unwrap());
         let h = dev.run_of_cells::<T>(2).unwrap();
         for leave in [false, true] {
             let (finish, history) = run(dev, 100, |k| {
