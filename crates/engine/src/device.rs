@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
 /// An open backend. Cloning it is cheap: all clones are the same device, which closes when the last of them and
 /// of what was made on it goes.
@@ -56,10 +56,23 @@ struct Locked<'a> {
     number: u32,
 }
 
+impl<'a> Locked<'a> {
+    /// Marks the device as in use by this thread.
+    fn new(backend: MutexGuard<'a, Box<dyn Backend>>, number: u32) -> Self {
+        let _ = IN_USE.try_with(|used| used.borrow_mut().push(number));
+        Locked { backend, number }
+    }
+}
+
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        IN_USE.with_borrow_mut(|used| used.retain(|number| *number != self.number));
+        let _ = IN_USE.try_with(|used| used.borrow_mut().retain(|number| *number != self.number));
     }
+}
+
+/// Whether this thread is using a device. At its end, when what it kept is dropped, it uses none.
+fn in_use_here(number: u32) -> bool {
+    IN_USE.try_with(|used| used.borrow().contains(&number)).unwrap_or(false)
 }
 
 impl Deref for Locked<'_> {
@@ -78,8 +91,7 @@ impl DerefMut for Locked<'_> {
 impl Shared {
     /// Waits for other threads, then frees what was dropped.
     fn lock(&self, operation: &str) -> Result<Locked<'_>> {
-        let number = self.number;
-        if IN_USE.with_borrow(|used| used.contains(&number)) {
+        if in_use_here(self.number) {
             let message = format!(
                 "`{}` is running the function that makes this call; make it before or after the run",
                 self.info.name
@@ -87,23 +99,29 @@ impl Shared {
             return Err(Error::Busy { operation: operation.into(), message });
         }
         let backend = self.backend.lock().unwrap_or_else(PoisonError::into_inner);
-        IN_USE.with_borrow_mut(|used| used.push(number));
-        let mut locked = Locked { backend, number };
+        let mut locked = Locked::new(backend, self.number);
         self.sweep(&mut *locked);
         Ok(locked)
     }
     fn sweep(&self, backend: &mut dyn Backend) {
-        let dropped = std::mem::take(&mut *self.dropped.lock().unwrap_or_else(PoisonError::into_inner));
-        dropped.into_iter().for_each(|what| backend.free(what));
+        // What is freed may own something in turn.
+        let next = || self.dropped.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        while let Some(what) = next() {
+            backend.free(what);
+        }
     }
     /// Frees at once what was dropped, unless the device is in use: then its user does.
     fn discard(&self, what: Resource) {
         self.dropped.lock().unwrap_or_else(PoisonError::into_inner).push(what);
-        if IN_USE.with_borrow(|used| !used.contains(&self.number))
-            && let Ok(mut backend) = self.backend.try_lock()
-        {
-            self.sweep(&mut **backend);
+        if in_use_here(self.number) {
+            return;
         }
+        let backend = match self.backend.try_lock() {
+            Ok(backend) => backend,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        self.sweep(&mut *Locked::new(backend, self.number));
     }
 }
 
