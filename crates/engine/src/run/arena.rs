@@ -149,7 +149,7 @@ impl<B> Blocks<B> {
 /// Gaps between cells are reused from this size on: the cells of a program are best close to each other.
 const GAP: u32 = 4096;
 
-/// The serials of the cells of one number type.
+/// The serials of the cells of one number type; 0 for free ones.
 #[derive(Debug, Default)]
 pub struct Serials {
     serials: Vec<u32>,
@@ -174,8 +174,9 @@ impl Serials {
     /// Frees cells, unless they were freed before. Returns whether it did.
     pub fn give(&mut self, cells: Cells) -> bool {
         let range = cells.first as usize..cells.first as usize + cells.count as usize;
-        let live =
-            |serials: &[u32]| !serials.is_empty() && serials.iter().all(|serial| *serial == cells.serial);
+        let live = |serials: &[u32]| {
+            cells.serial != 0 && !serials.is_empty() && serials.iter().all(|serial| *serial == cells.serial)
+        };
         let Some(serials) = self.serials.get_mut(range).filter(|serials| live(serials)) else { return false };
         serials.fill(0);
         self.runs.give(cells.first, cells.count);
@@ -191,7 +192,7 @@ impl Serials {
     }
     /// Whether a cell is live.
     pub fn has(&self, cell: Cell) -> bool {
-        self.serials.get(cell.index as usize) == Some(&cell.serial)
+        cell.serial != 0 && self.serials.get(cell.index as usize) == Some(&cell.serial)
     }
     /// Fails unless a cell is live.
     ///

@@ -336,8 +336,10 @@ impl HostStore {
     /// Reads cells, one after the other.
     ///
     /// # Errors
-    /// [`Error::Stale`].
+    /// [`Error::Stale`]; [`Error::Length`].
     pub fn read(&self, cells: &[Cell], to: &mut [u8]) -> Result<()> {
+        let bytes = cells.iter().map(|cell| cell.kind.size()).sum();
+        Error::check_length("read", "the bytes", bytes, to.len())?;
         let mut rest = to;
         for cell in cells {
             self.check_cell(*cell, "read")?;
