@@ -16,7 +16,7 @@ mod tri_solve;
 use lacuna_engine::arena::Table;
 use lacuna_engine::{
     Backend, Basis, Cells, Cost, DeviceInfo, Error, Finish, HostStore, Pass, PlanId, Program, Resource,
-    Result, Run, Scalar, check_process, with_each, with_number,
+    Result, Run, Scalar, check_process, watched, with_each, with_number,
 };
 use plan::compile::Compiled;
 use pulp::Arch;
@@ -224,6 +224,13 @@ impl Backend for Cpu {
     }
 
     fn execute(&mut self, program: &Program, plan: PlanId, run: Run<'_>) -> Result<Finish> {
+        watched(run, |run| self.run(program, plan, run))
+    }
+}
+
+impl Cpu {
+    /// Runs a program with a `watch` that does not panic.
+    fn run(&mut self, program: &Program, plan: PlanId, run: Run<'_>) -> Result<Finish> {
         check_process(program.name())?;
         let Cpu { store, plans, threads, arch, parallel_from, gather } = self;
         let stale = || Error::Stale { operation: program.name().into(), what: "plan" };

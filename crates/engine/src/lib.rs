@@ -52,7 +52,7 @@ pub use reason::Reason;
 pub use run::aligned::AlignedVec;
 pub use run::cache::Cached;
 pub use run::fork::check_process;
-pub use run::host::{HostFunction, HostOperator, catching};
+pub use run::host::{HostFunction, HostOperator, catching, watched};
 pub use run::reference::{Reference, add_term, dot_product};
 pub use run::store::{HostStore, numbers};
 pub use scope::Scope;

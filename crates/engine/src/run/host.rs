@@ -59,7 +59,7 @@ pub fn catching<R>(code: impl FnOnce() -> Result<R>) -> Result<R> {
 
 /// Calls `execute` with a run whose `watch` cannot panic: a panic of the caller's cancels the run, and continues
 /// when that has ended.
-pub(crate) fn watched<R>(run: Run<'_>, execute: impl FnOnce(Run<'_>) -> R) -> R {
+pub fn watched<R>(run: Run<'_>, execute: impl FnOnce(Run<'_>) -> R) -> R {
     let Run { limit, history, watch } = run;
     let Some(watch) = watch else { return execute(Run { limit, history, watch: None }) };
     let mut panic = None;
