@@ -2,6 +2,8 @@
 //!
 //! `tests/corpus.rs` runs all of them over the kept corpus and over changes of it; `README.md` says how libFuzzer runs them.
 mod bytes;
+#[path = "../../../crates/cpu/tests/calls/mod.rs"]
+mod calls;
 mod conversions;
 mod exact;
 mod mutate;
@@ -11,6 +13,7 @@ mod readers;
 mod solves;
 mod specs;
 
+pub use calls::calls;
 pub use conversions::conversions;
 pub use exact::{Wide, norm, residual};
 pub use mutate::Mutator;
@@ -33,7 +36,7 @@ pub struct Target {
 #[macro_export]
 macro_rules! with_targets {
     ($macro:ident) => {
-        $macro! { matrix_market, npy, npz, matlab, petsc, boeing, archives, specs, options, conversions, programs, solves }
+        $macro! { matrix_market, npy, npz, matlab, petsc, boeing, archives, specs, options, conversions, programs, calls, solves }
     };
 }
 
