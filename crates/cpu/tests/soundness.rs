@@ -10,6 +10,7 @@ use lacuna_engine::{
     Vector,
 };
 use lacuna_formats::Csr;
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -190,4 +191,22 @@ fn a_format_that_grows_sees_the_vector_that_is_there() {
         let large = Csr::<f64>::new(3000, 1 << 22, vec![0; 3001], vec![], vec![]).unwrap();
         dev.set_matrix(m, Arc::new(large)).unwrap_err();
     }
+}
+
+thread_local! {
+    static KEPT: RefCell<Option<Owned<Vector<f64>>>> = const { RefCell::new(None) };
+}
+
+/// An owner may live as long as its thread.
+#[test]
+fn owners_are_dropped_at_the_end_of_a_thread() {
+    let dev = Device::new(cpu(1));
+    let before = dev.in_use();
+    let kept = dev.clone();
+    // The owner's place is made before any that the device needs.
+    std::thread::spawn(move || KEPT.with_borrow_mut(|place| *place = Some(kept.vector(9).unwrap())))
+        .join()
+        .unwrap();
+    works(&dev);
+    assert_eq!(dev.in_use(), before);
 }

@@ -373,3 +373,68 @@ fn guards_hold<B: Backend + ?Sized>(dev: &mut B, pass: &Sweep) -> Result<bool> {
         Ok(machine.run(&guards))
     })
 }
+
+/// The primitives of a [`Backend`] that runs any operation by this method, `fn(&mut self, Kind, &Sweep, State) -> Result<()>`.
+#[macro_export]
+macro_rules! primitives_by {
+    ($run:ident) => {
+        fn multi_axpy_dot(
+            &mut self,
+            pass: &$crate::lower::Sweep,
+            state: $crate::State<'_>,
+        ) -> $crate::Result<()> {
+            self.$run($crate::OpKind::Sweep, pass, state)
+        }
+        fn spmv_dot(
+            &mut self,
+            a: $crate::Matrix,
+            x: $crate::Vector,
+            y: $crate::Vector,
+            pass: &$crate::lower::Sweep,
+            state: $crate::State<'_>,
+        ) -> $crate::Result<()> {
+            self.$run($crate::OpKind::Spmv { a, x, y }, pass, state)
+        }
+        fn spmm(
+            &mut self,
+            a: $crate::Matrix,
+            x: $crate::Basis,
+            y: $crate::Basis,
+            pass: &$crate::lower::Sweep,
+            state: $crate::State<'_>,
+        ) -> $crate::Result<()> {
+            self.$run($crate::OpKind::Spmm { a, x, y }, pass, state)
+        }
+        fn tri_solve(
+            &mut self,
+            a: $crate::Matrix,
+            b: $crate::Vector,
+            x: $crate::Vector,
+            pass: &$crate::lower::Sweep,
+            state: $crate::State<'_>,
+        ) -> $crate::Result<()> {
+            self.$run($crate::OpKind::TriSolve { a, b, x }, pass, state)
+        }
+        fn basis_dot(
+            &mut self,
+            v: $crate::Basis,
+            w: $crate::Vector,
+            h: $crate::Cells,
+            pass: &$crate::lower::Sweep,
+            state: $crate::State<'_>,
+        ) -> $crate::Result<()> {
+            self.$run($crate::OpKind::BasisDot { v, w, h }, pass, state)
+        }
+        fn basis_axpy(
+            &mut self,
+            v: $crate::Basis,
+            h: $crate::Cells,
+            add: bool,
+            w: $crate::Vector,
+            pass: &$crate::lower::Sweep,
+            state: $crate::State<'_>,
+        ) -> $crate::Result<()> {
+            self.$run($crate::OpKind::BasisAxpy { v, h, w, add }, pass, state)
+        }
+    };
+}

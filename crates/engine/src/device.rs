@@ -1,9 +1,10 @@
 //! A device as people hold it: typed primitives in front of a backend, and memory that is freed when it is dropped.
-use crate::run::host::watched;
+mod owned;
+
 use crate::{
     Backend, Basis, Cell, Cells, CompressedRows, Cost, DeviceInfo, Each, Error, Finish, Format, FormatRefs,
-    Graph, History, LinOp, Matrix, Number, NumberType, Pass, PlanId, Program, Recorder, Resource, Result,
-    Run, Scalar, Vector, next_serial,
+    Graph, History, LinOp, Matrix, Number, NumberType, Pass, Program, Recorder, Resource, Result, Run,
+    Scalar, Vector, next_serial,
 };
 use std::any::Any;
 use std::cell::RefCell;
@@ -11,6 +12,8 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+
+pub use owned::{InUse, Lease, Owned, Plan};
 
 /// An open backend. Cloning it is cheap: all clones are the same device, which closes when the last of them and
 /// of what was made on it goes.
@@ -29,20 +32,6 @@ struct Shared {
     leases: [AtomicUsize; 4],
     info: DeviceInfo,
     number: u32,
-}
-
-/// What is allocated on a device and not dropped: see [`Device::in_use`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct InUse {
-    /// Allocations of vectors and bases.
-    pub vectors: usize,
-    /// Allocations of cells.
-    pub cells: usize,
-    /// Matrices.
-    pub matrices: usize,
-    /// Plans.
-    pub plans: usize,
 }
 
 thread_local! {
@@ -122,123 +111,6 @@ impl Shared {
             Err(TryLockError::WouldBlock) => return,
         };
         self.sweep(&mut *Locked::new(backend, self.number));
-    }
-}
-
-/// Owns a resource of a device, which is freed when this is dropped.
-pub struct Lease {
-    device: Device,
-    what: Resource,
-}
-
-impl Lease {
-    fn new(device: &Device, what: Resource) -> Self {
-        device.0.leases[place(what)].fetch_add(1, Ordering::Relaxed);
-        Lease { device: device.clone(), what }
-    }
-    /// What it owns.
-    pub fn resource(&self) -> Resource {
-        self.what
-    }
-}
-
-/// Where the leases of a resource are counted.
-fn place(what: Resource) -> usize {
-    match what {
-        Resource::Vectors(_) => 0,
-        Resource::Cells(_) => 1,
-        Resource::Matrix(_) => 2,
-        Resource::Plan(_) => 3,
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        self.device.0.leases[place(self.what)].fetch_sub(1, Ordering::Relaxed);
-        self.device.0.discard(self.what);
-    }
-}
-
-impl fmt::Debug for Lease {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.what.fmt(f)
-    }
-}
-
-/// A handle with what it refers to, which is freed when this and all clones of it are dropped. It dereferences to the handle,
-/// which is `Copy`; a handle that outlives its owners is stale, and using it is an error.
-#[derive(Clone, Debug)]
-#[must_use = "it is freed when it is dropped"]
-pub struct Owned<H> {
-    handle: H,
-    lease: Arc<Lease>,
-}
-
-impl<H> Owned<H> {
-    /// The handle, and the owner of what it refers to.
-    pub fn into_parts(self) -> (H, Arc<Lease>) {
-        (self.handle, self.lease)
-    }
-    /// The same resource with another handle.
-    fn map<G>(self, to: impl FnOnce(H) -> G) -> Owned<G> {
-        Owned { handle: to(self.handle), lease: self.lease }
-    }
-    /// The device that it is on.
-    pub fn device(&self) -> &Device {
-        &self.lease.device
-    }
-}
-
-impl<H> Deref for Owned<H> {
-    type Target = H;
-    fn deref(&self) -> &H {
-        &self.handle
-    }
-}
-
-impl<T: Scalar> LinOp<T> for Owned<Matrix<T>> {
-    fn shape(&self) -> (usize, usize) {
-        self.handle.shape()
-    }
-    fn keep(&self, k: &mut Recorder<'_, T>) {
-        k.keep(&self.lease);
-    }
-    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
-        self.keep(k);
-        self.handle.apply(k, x, y, then);
-    }
-    fn apply_columns(&self, k: &mut Recorder<'_, T>, x: Basis<T>, y: Basis<T>) {
-        self.keep(k);
-        self.handle.apply_columns(k, x, y);
-    }
-}
-
-/// A program prepared for a device, with what was allocated while it was recorded. All of it is freed when it is dropped.
-pub struct Plan {
-    lease: Lease,
-    id: PlanId,
-    program: Program,
-}
-
-impl Plan {
-    /// The program.
-    pub fn program(&self) -> &Program {
-        &self.program
-    }
-    /// The device that it runs on.
-    pub fn device(&self) -> &Device {
-        &self.lease.device
-    }
-    /// The backend's number for it.
-    pub fn id(&self) -> PlanId {
-        self.id
-    }
-    /// Runs the program until it stops.
-    ///
-    /// # Errors
-    /// As [`Device::execute`].
-    pub fn execute(&mut self, run: Run<'_>) -> Result<Finish> {
-        watched(run, |run| self.lease.device.0.lock(self.program.name)?.execute(&self.program, self.id, run))
     }
 }
 
@@ -326,10 +198,6 @@ impl Device {
         }
     }
 
-    fn own<H>(&self, handle: H, what: Resource) -> Owned<H> {
-        Owned { handle, lease: Arc::new(Lease::new(self, what)) }
-    }
-
     // Memory.
     /// A vector of `n` zeros.
     ///
@@ -341,7 +209,7 @@ impl Device {
     pub(crate) fn vector_of(&self, kind: NumberType, n: usize) -> Result<Owned<Vector>> {
         let mut backend = self.0.lock("a vector")?;
         let basis = backend.vectors(kind, n, 1, false)?;
-        let vector = self.own(basis.column(0), Resource::Vectors(basis));
+        let vector = Owned::new(self, basis.column(0), Resource::Vectors(basis));
         let cleared = backend.clear(*vector);
         drop(backend);
         cleared.map(|()| vector)
@@ -368,7 +236,7 @@ impl Device {
         narrow: bool,
     ) -> Result<Owned<Basis>> {
         let basis = self.0.lock("a basis")?.vectors(kind, n, columns, narrow)?;
-        Ok(self.own(basis, Resource::Vectors(basis)))
+        Ok(Owned::new(self, basis, Resource::Vectors(basis)))
     }
     /// A run of zero cells.
     ///
@@ -379,7 +247,7 @@ impl Device {
     }
     pub(crate) fn cells_of(&self, kind: NumberType, count: usize) -> Result<Owned<Cells>> {
         let cells = self.0.lock("cells")?.cells(kind, count)?;
-        Ok(self.own(cells, Resource::Cells(cells)))
+        Ok(Owned::new(self, cells, Resource::Cells(cells)))
     }
     /// A matrix.
     ///
@@ -387,7 +255,7 @@ impl Device {
     /// As [`Device::vector`]; [`Error::Unsupported`] for a format that the device has no way to multiply with.
     pub fn matrix<T: Scalar>(&self, a: Arc<dyn Format<T>>) -> Result<Owned<Matrix<T>>> {
         let matrix = self.0.lock("a matrix")?.matrix(T::each(a))?;
-        Ok(self.own(matrix.typed(), Resource::Matrix(matrix)))
+        Ok(Owned::new(self, matrix.typed(), Resource::Matrix(matrix)))
     }
     /// Gives a matrix new values on the same pattern: see [`crate::check_pattern`].
     ///
@@ -455,7 +323,7 @@ impl Device {
     /// [`Error::Stale`]; [`Error::Unsupported`]; failures of compilers and devices.
     pub fn plan(&self, program: Program) -> Result<Plan> {
         let id = self.0.lock(program.name)?.plan(&program)?;
-        Ok(Plan { lease: Lease::new(self, Resource::Plan(id)), id, program })
+        Ok(Plan::new(self, id, program))
     }
     /// Runs a program until it stops.
     ///
@@ -463,7 +331,7 @@ impl Device {
     /// [`Error::Stale`] if the plan is of another device, or if something that the program uses was freed; device failures.
     pub fn execute(&self, plan: &mut Plan, run: Run<'_>) -> Result<Finish> {
         if *plan.device() != *self {
-            return Err(Error::Stale { operation: plan.program.name.into(), what: "plan" });
+            return Err(Error::Stale { operation: plan.program().name.into(), what: "plan" });
         }
         plan.execute(run)
     }

@@ -9,8 +9,7 @@ use crate::{Mode, OpenClOptions};
 use lacuna_engine::arena::Table;
 use lacuna_engine::{
     AnyFormat, Backend, Basis, Cell, Cells, Cost, DeviceInfo, Each, Error, Finish, FormatRefs, Graph, Matrix,
-    Number, NumberType, OpKind, PlanId, Products, Program, Resource, Result, Run, State, Vector,
-    lower::Sweep,
+    Number, NumberType, PlanId, Products, Program, Resource, Result, Run, Vector,
 };
 use std::collections::HashMap;
 
@@ -248,32 +247,7 @@ impl Backend for OpenCl {
         self.store.read(&self.driver, cells, to)
     }
 
-    fn multi_axpy_dot(&mut self, pass: &Sweep, state: State<'_>) -> Result<()> {
-        self.alone(OpKind::Sweep, pass, state)
-    }
-    fn spmv_dot(&mut self, a: Matrix, x: Vector, y: Vector, pass: &Sweep, state: State<'_>) -> Result<()> {
-        self.alone(OpKind::Spmv { a, x, y }, pass, state)
-    }
-    fn spmm(&mut self, a: Matrix, x: Basis, y: Basis, pass: &Sweep, state: State<'_>) -> Result<()> {
-        self.alone(OpKind::Spmm { a, x, y }, pass, state)
-    }
-    fn tri_solve(&mut self, a: Matrix, b: Vector, x: Vector, pass: &Sweep, state: State<'_>) -> Result<()> {
-        self.alone(OpKind::TriSolve { a, b, x }, pass, state)
-    }
-    fn basis_dot(&mut self, v: Basis, w: Vector, h: Cells, pass: &Sweep, state: State<'_>) -> Result<()> {
-        self.alone(OpKind::BasisDot { v, w, h }, pass, state)
-    }
-    fn basis_axpy(
-        &mut self,
-        v: Basis,
-        h: Cells,
-        add: bool,
-        w: Vector,
-        pass: &Sweep,
-        state: State<'_>,
-    ) -> Result<()> {
-        self.alone(OpKind::BasisAxpy { v, h, w, add }, pass, state)
-    }
+    lacuna_engine::primitives_by!(alone);
 
     fn plan(&mut self, program: &Program) -> Result<PlanId> {
         let prepared = match program.calls_host() {
