@@ -2,7 +2,7 @@
 use lacuna_engine::lower::Sweep;
 use lacuna_engine::{
     AnyFormat, Backend, Basis, Cell, Cells, DeviceInfo, Each, FormatRefs, Graph, Matrix, Number, NumberType,
-    Op, Products, Resource, Result, State, Vector,
+    Op, OpKind, Products, Resource, Result, State, Vector,
 };
 
 /// Counts of a [`Counting`] backend.
@@ -39,6 +39,9 @@ impl<B: Backend> Counting<B> {
     /// The counts so far; resets them.
     pub fn take(&mut self) -> Counts {
         std::mem::take(&mut self.counts)
+    }
+    fn alone(&mut self, kind: OpKind, pass: &Sweep, state: State<'_>) -> Result<()> {
+        self.inner.step(&Op { kind, sweep: pass.clone() }, state)
     }
 }
 
@@ -82,32 +85,7 @@ impl<B: Backend> Backend for Counting<B> {
         self.counts.reads += 1;
         self.inner.read(cells, to)
     }
-    fn multi_axpy_dot(&mut self, pass: &Sweep, state: State<'_>) -> Result<()> {
-        self.inner.multi_axpy_dot(pass, state)
-    }
-    fn spmv_dot(&mut self, a: Matrix, x: Vector, y: Vector, pass: &Sweep, state: State<'_>) -> Result<()> {
-        self.inner.spmv_dot(a, x, y, pass, state)
-    }
-    fn spmm(&mut self, a: Matrix, x: Basis, y: Basis, pass: &Sweep, state: State<'_>) -> Result<()> {
-        self.inner.spmm(a, x, y, pass, state)
-    }
-    fn tri_solve(&mut self, a: Matrix, b: Vector, x: Vector, pass: &Sweep, state: State<'_>) -> Result<()> {
-        self.inner.tri_solve(a, b, x, pass, state)
-    }
-    fn basis_dot(&mut self, v: Basis, w: Vector, h: Cells, pass: &Sweep, state: State<'_>) -> Result<()> {
-        self.inner.basis_dot(v, w, h, pass, state)
-    }
-    fn basis_axpy(
-        &mut self,
-        v: Basis,
-        h: Cells,
-        add: bool,
-        w: Vector,
-        pass: &Sweep,
-        state: State<'_>,
-    ) -> Result<()> {
-        self.inner.basis_axpy(v, h, add, w, pass, state)
-    }
+    lacuna_engine::primitives_by!(alone);
     fn step(&mut self, op: &Op, state: State<'_>) -> Result<()> {
         self.counts.steps += 1;
         self.inner.step(op, state)

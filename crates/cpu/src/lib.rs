@@ -14,9 +14,10 @@ mod spmv;
 mod tri_solve;
 
 use lacuna_engine::arena::Table;
+use lacuna_engine::lower::Sweep;
 use lacuna_engine::{
-    Backend, Basis, Cells, Cost, DeviceInfo, Error, Finish, HostStore, Pass, PlanId, Program, Resource,
-    Result, Run, Scalar, check_process, watched, with_each, with_number,
+    Backend, Basis, Cells, Cost, DeviceInfo, Error, Finish, HostStore, OpKind, Pass, PlanId, Program,
+    Resource, Result, Run, Scalar, State, check_process, reference, watched, with_each, with_number,
 };
 use plan::compile::Compiled;
 use pulp::Arch;
@@ -209,7 +210,7 @@ impl Backend for Cpu {
         &spmv::COSTS
     }
     lacuna_engine::host_memory!(store);
-    lacuna_engine::host_primitives!(store);
+    lacuna_engine::primitives_by!(alone);
     fn free(&mut self, what: Resource) {
         match what {
             Resource::Plan(plan) => drop(self.plans.remove(plan.index, plan.serial)),
@@ -229,6 +230,10 @@ impl Backend for Cpu {
 }
 
 impl Cpu {
+    /// Runs one operation, element by element: slow, as programs are what this backend is for.
+    fn alone(&mut self, kind: OpKind, pass: &Sweep, state: State<'_>) -> Result<()> {
+        reference::operation(&mut self.store, &kind, pass, state)
+    }
     /// Runs a program with a `watch` that does not panic.
     fn run(&mut self, program: &Program, plan: PlanId, run: Run<'_>) -> Result<Finish> {
         check_process(program.name())?;

@@ -374,7 +374,8 @@ fn guards_hold<B: Backend + ?Sized>(dev: &mut B, pass: &Sweep) -> Result<bool> {
     })
 }
 
-/// The primitives of a [`Backend`] that runs any operation by this method, `fn(&mut self, Kind, &Sweep, State) -> Result<()>`.
+/// The primitives of a [`Backend`](crate::Backend) that runs any operation by one method,
+/// `fn(&mut self, OpKind, &Sweep, State<'_>) -> Result<()>`.
 #[macro_export]
 macro_rules! primitives_by {
     ($run:ident) => {

@@ -271,8 +271,17 @@ pub(crate) fn chosen_default() -> Result<(Device, String)> {
         return Ok(chosen);
     }
     let names: Vec<&str> = OWN.iter().filter(|(.., built_in)| *built_in).map(|(name, ..)| *name).collect();
-    let (name, passed) = preferred(&names, devices);
-    let Some(name) = name else {
+    let (device, passed) = preferred(&names, devices, open)?;
+    Ok(registry().default.get_or_insert((device, passed)).clone())
+}
+
+/// What `open` makes of the backend to use if none is named, and why those before it were passed over.
+fn preferred<D>(
+    names: &[&str],
+    devices: impl Fn(&str) -> Result<Vec<DeviceInfo>>,
+    open: impl Fn(&str) -> Result<D>,
+) -> Result<(D, String)> {
+    let Some((last, others)) = names.split_last() else {
         return Err(Error::Unsupported {
             operation: "the default device".into(),
             message:
@@ -280,28 +289,19 @@ pub(crate) fn chosen_default() -> Result<(Device, String)> {
                     .into(),
         });
     };
-    let device = open(name)?;
-    Ok(registry().default.get_or_insert((device, passed)).clone())
-}
-
-/// The backend to use if none is named, and why those before it were passed over.
-fn preferred<'n>(
-    names: &[&'n str],
-    devices: impl Fn(&str) -> Result<Vec<DeviceInfo>>,
-) -> (Option<&'n str>, String) {
-    let Some((last, others)) = names.split_last() else { return (None, String::new()) };
     let processor = |device: &DeviceInfo| device.details.contains(&("kind", "cpu".into()));
     let mut passed = Vec::new();
     for name in others {
-        match devices(name) {
-            Ok(found) if found.iter().any(|device| !processor(device)) => {
-                return (Some(name), passed.join("; "));
-            }
-            Ok(_) => passed.push(format!("{name} has no device but the CPU")),
+        match devices(name).map(|found| found.iter().any(|device| !processor(device))) {
+            Ok(true) => match open(name) {
+                Ok(device) => return Ok((device, passed.join("; "))),
+                Err(error) => passed.push(format!("{name}: {error}")),
+            },
+            Ok(false) => passed.push(format!("{name} has no device but the CPU")),
             Err(error) => passed.push(format!("{name}: {error}")),
         }
     }
-    (Some(last), passed.join("; "))
+    Ok((open(last)?, passed.join("; ")))
 }
 
 /// Where a system is solved: see [`LinearSystem::on`](crate::LinearSystem::on).
@@ -352,35 +352,45 @@ impl From<&Device> for Place {
 mod tests {
     use super::*;
 
+    fn failure(name: &str, operation: &str) -> Error {
+        Error::Device { device: name.into(), operation: operation.into(), message: "no driver".into() }
+    }
+
     #[test]
     fn the_processor_is_left_to_its_own_backend() {
-        let first = |names: &[&'static str], of_opencl: &[&str]| {
-            preferred(names, |name| {
-                let device = |kind: &&str| DeviceInfo {
-                    backend: "opencl",
-                    name: "a device".into(),
-                    units: 1,
-                    memory: None,
-                    details: vec![("kind", kind.to_string())],
-                };
-                match name {
-                    "opencl" => Ok(of_opencl.iter().map(device).collect()),
-                    name => Err(Error::Device {
-                        device: name.into(),
-                        operation: "opening".into(),
-                        message: "no driver".into(),
-                    }),
-                }
-            })
+        let first = |names: &[&'static str], of_opencl: &[&str], opens: &[&str]| {
+            let of_kind = |kind: &&str| DeviceInfo {
+                backend: "opencl",
+                name: "a device".into(),
+                units: 1,
+                memory: None,
+                details: vec![("kind", kind.to_string())],
+            };
+            let devices = |name: &str| match name {
+                "opencl" => Ok(of_opencl.iter().map(of_kind).collect()),
+                name => Err(failure(name, "listing")),
+            };
+            let open = |name: &str| match opens.contains(&name) {
+                true => Ok(name.to_owned()),
+                false => Err(failure(name, "opening")),
+            };
+            preferred(names, devices, open)
         };
         let all = ["cuda", "opencl", "cpu"];
-        assert_eq!(first(&all, &["cpu", "gpu"]), (Some("opencl"), "cuda: cuda: opening: no driver".into()));
-        let (name, passed) = first(&all, &["cpu"]);
-        assert_eq!(name, Some("cpu"));
+        let without_cuda = "cuda: cuda: listing: no driver";
+        assert_eq!(first(&all, &["cpu", "gpu"], &all).unwrap(), ("opencl".into(), without_cuda.into()));
+        let (name, passed) = first(&all, &["cpu"], &all).unwrap();
+        assert_eq!(name, "cpu");
         assert!(passed.ends_with("; opencl has no device but the CPU"), "{passed}");
-        assert_eq!(first(&all, &[]).0, Some("cpu"));
-        assert_eq!(first(&all[..2], &["cpu"]).0, Some("opencl"));
-        assert_eq!(first(&all[..1], &[]), (Some("cuda"), String::new()));
-        assert_eq!(first(&[], &[]).0, None);
+        let (name, passed) = first(&all, &["gpu"], &["cpu"]).unwrap();
+        assert_eq!(
+            (name.as_str(), passed),
+            ("cpu", format!("{without_cuda}; opencl: opencl: opening: no driver"))
+        );
+        assert_eq!(first(&all, &[], &all).unwrap().0, "cpu");
+        assert_eq!(first(&all[..2], &["cpu"], &all).unwrap().0, "opencl");
+        assert_eq!(first(&all[..1], &[], &all).unwrap(), ("cuda".into(), String::new()));
+        assert!(first(&all[..1], &[], &[]).unwrap_err().to_string().contains("opening"));
+        assert!(first(&[], &[], &all).unwrap_err().to_string().contains("turn on the feature"));
     }
 }

@@ -1,11 +1,12 @@
 //! The serial, obviously right backend: the oracle for every other one.
 use crate::expr::cells::Machine;
 use crate::ir::lower::{Coefficient, Sweep, Term};
+use crate::ir::operation::Kind;
 use crate::run::host::catching;
 use crate::run::sum::pairwise;
 use crate::{
-    Backend, Basis, Cells, DeviceInfo, Finish, HostStore, Matrix, PlanId, Program, Resource, Result, Run,
-    Scalar, State, Vector, not_triangular, step_by_step, with_number,
+    Backend, DeviceInfo, Finish, HostStore, Matrix, PlanId, Program, Resource, Result, Run, Scalar, State,
+    Vector, not_triangular, step_by_step, with_number,
 };
 
 /// A backend that runs every operation literally, element by element.
@@ -23,6 +24,9 @@ impl Reference {
     /// An empty backend.
     pub fn new() -> Self {
         Self::default()
+    }
+    fn alone(&mut self, kind: Kind, pass: &Sweep, state: State<'_>) -> Result<()> {
+        operation(&mut self.store, &kind, pass, state)
     }
 }
 
@@ -67,7 +71,7 @@ impl Backend for Reference {
         }
     }
     crate::host_memory!(store);
-    crate::host_primitives!(store);
+    crate::primitives_by!(alone);
     fn free(&mut self, what: Resource) {
         self.store.free(what);
     }
@@ -123,71 +127,6 @@ macro_rules! host_memory {
     };
 }
 
-/// The primitives of a [`Backend`] that keeps a [`HostStore`] in the field of this name: those of the serial reference.
-#[macro_export]
-macro_rules! host_primitives {
-    ($store:ident) => {
-        fn multi_axpy_dot(
-            &mut self,
-            pass: &$crate::lower::Sweep,
-            state: $crate::State<'_>,
-        ) -> $crate::Result<()> {
-            $crate::reference::multi_axpy_dot(&mut self.$store, pass, state)
-        }
-        fn spmv_dot(
-            &mut self,
-            a: $crate::Matrix,
-            x: $crate::Vector,
-            y: $crate::Vector,
-            pass: &$crate::lower::Sweep,
-            state: $crate::State<'_>,
-        ) -> $crate::Result<()> {
-            $crate::reference::spmv_dot(&mut self.$store, a, x, y, pass, state)
-        }
-        fn spmm(
-            &mut self,
-            a: $crate::Matrix,
-            x: $crate::Basis,
-            y: $crate::Basis,
-            pass: &$crate::lower::Sweep,
-            state: $crate::State<'_>,
-        ) -> $crate::Result<()> {
-            $crate::reference::spmm(&mut self.$store, a, x, y, pass, state)
-        }
-        fn tri_solve(
-            &mut self,
-            a: $crate::Matrix,
-            b: $crate::Vector,
-            x: $crate::Vector,
-            pass: &$crate::lower::Sweep,
-            state: $crate::State<'_>,
-        ) -> $crate::Result<()> {
-            $crate::reference::tri_solve(&mut self.$store, a, b, x, pass, state)
-        }
-        fn basis_dot(
-            &mut self,
-            v: $crate::Basis,
-            w: $crate::Vector,
-            h: $crate::Cells,
-            pass: &$crate::lower::Sweep,
-            state: $crate::State<'_>,
-        ) -> $crate::Result<()> {
-            $crate::reference::basis_dot(&mut self.$store, v, w, h, pass, state)
-        }
-        fn basis_axpy(
-            &mut self,
-            v: $crate::Basis,
-            h: $crate::Cells,
-            add: bool,
-            w: $crate::Vector,
-            pass: &$crate::lower::Sweep,
-            state: $crate::State<'_>,
-        ) -> $crate::Result<()> {
-            $crate::reference::basis_axpy(&mut self.$store, v, h, add, w, pass, state)
-        }
-    };
-}
-
 /// Evaluates a pass around an operation: the instructions before it; the operation, unless they say otherwise; the updates and
 /// dot products, element by element; the instructions after them.
 ///
@@ -217,116 +156,55 @@ pub fn around<T: Scalar>(
     done
 }
 
-/// Runs a pass on host memory, element by element: [`Backend::multi_axpy_dot`] of a host backend.
+/// Runs an operation on host memory, element by element, with its pass: what the primitives of a host backend do.
 ///
 /// # Errors
-/// Stale handles.
-pub fn multi_axpy_dot(store: &mut HostStore, pass: &Sweep, state: State<'_>) -> Result<()> {
-    with_number!(pass.kind, T => around::<T>(store, pass, state, |_, _| Ok(())))
+/// Stale handles; [`Error::Unsupported`](crate::Error::Unsupported) for a solve with a matrix that is not stored for solves;
+/// [`Error::Function`](crate::Error::Function) if code of the caller's panics.
+pub fn operation(store: &mut HostStore, kind: &Kind, pass: &Sweep, state: State<'_>) -> Result<()> {
+    with_number!(pass.kind, T => around::<T>(store, pass, state, |store, machine| run(store, kind, &pass.name, machine)))
 }
 
-/// `y ← A x` row by row, then the pass: [`Backend::spmv_dot`] of a host backend.
-///
-/// # Errors
-/// Stale handles; [`Error::Function`](crate::Error::Function) if the format panics.
-pub fn spmv_dot(
-    store: &mut HostStore,
-    a: Matrix,
-    x: Vector,
-    y: Vector,
-    pass: &Sweep,
-    state: State<'_>,
-) -> Result<()> {
-    with_number!(pass.kind, T => {
-        around::<T>(store, pass, state, |store, _| product::<T>(store, a, x, y, &pass.name))
-    })
-}
-
-/// `Y ← A X` column by column: [`Backend::spmm`] of a host backend.
-///
-/// # Errors
-/// As [`spmv_dot`].
-pub fn spmm(
-    store: &mut HostStore,
-    a: Matrix,
-    x: Basis,
-    y: Basis,
-    pass: &Sweep,
-    state: State<'_>,
-) -> Result<()> {
-    with_number!(pass.kind, T => around::<T>(store, pass, state, |store, _| {
-        (0..x.columns).try_for_each(|j| product::<T>(store, a, x.column(j), y.column(j), &pass.name))
-    }))
-}
-
-/// `x ← A⁻¹ b` row by row: [`Backend::tri_solve`] of a host backend.
-///
-/// # Errors
-/// As [`spmv_dot`]; [`Error::Unsupported`](crate::Error::Unsupported) for a matrix that is not stored for solves.
-pub fn tri_solve(
-    store: &mut HostStore,
-    a: Matrix,
-    b: Vector,
-    x: Vector,
-    pass: &Sweep,
-    state: State<'_>,
-) -> Result<()> {
-    let name = &pass.name;
-    with_number!(pass.kind, T => around::<T>(store, pass, state, |store, _| {
-        let mut to = vec![T::from_real(0.0); x.len];
-        let (a, b) = (store.format::<T>(a, name)?, store.slice(b, name)?);
-        a.triangle().ok_or_else(|| not_triangular(name, a.kernel()))?.solve(b, &mut to);
-        store.set(x, &to, name)
-    }))
-}
-
-/// `h ← Vᴴ w`: [`Backend::basis_dot`] of a host backend.
-///
-/// # Errors
-/// Stale handles.
-pub fn basis_dot(
-    store: &mut HostStore,
-    v: Basis,
-    w: Vector,
-    h: Cells,
-    pass: &Sweep,
-    state: State<'_>,
-) -> Result<()> {
-    with_number!(pass.kind, T => around::<T>(store, pass, state, |store, machine| {
-        for j in 0..h.count {
-            let (column, w) = (store.slice(v.column(j as usize), &pass.name)?, store.slice(w, &pass.name)?);
-            machine.cells[(h.first + j) as usize] = dot_product(column, w);
+fn run<T: Scalar>(store: &mut HostStore, kind: &Kind, name: &str, machine: &mut Machine<T>) -> Result<()> {
+    match *kind {
+        Kind::Sweep => Ok(()),
+        Kind::Spmv { a, x, y } => product::<T>(store, a, x, y, name),
+        Kind::Spmm { a, x, y } => {
+            (0..x.columns).try_for_each(|j| product::<T>(store, a, x.column(j), y.column(j), name))
         }
-        Ok(())
-    }))
-}
-
-/// `w ← w ∓ V h`, then the pass: [`Backend::basis_axpy`] of a host backend.
-///
-/// # Errors
-/// Stale handles.
-pub fn basis_axpy(
-    store: &mut HostStore,
-    v: Basis,
-    h: Cells,
-    add: bool,
-    w: Vector,
-    pass: &Sweep,
-    state: State<'_>,
-) -> Result<()> {
-    with_number!(pass.kind, T => around::<T>(store, pass, state, |store, machine| {
-        let mut sum = store.slice::<T>(w, &pass.name)?.to_vec();
-        for j in 0..h.count {
-            let h = machine.cells[(h.first + j) as usize];
-            let h = if add { h } else { -h };
-            if h == T::from_real(0.0) {
-                continue;
+        Kind::TriSolve { a, b, x } => {
+            let mut to = vec![T::zero(); x.len];
+            let (a, b) = (store.format::<T>(a, name)?, store.slice(b, name)?);
+            a.triangle().ok_or_else(|| not_triangular(name, a.kernel()))?.solve(b, &mut to);
+            store.set(x, &to, name)
+        }
+        Kind::BasisDot { v, w, h } => {
+            let w = store.slice(w, name)?;
+            for j in 0..h.count {
+                let column = store.slice(v.column(j as usize), name)?;
+                machine.cells[(h.first + j) as usize] = dot_product(column, w);
             }
-            let column = store.slice::<T>(v.column(j as usize), &pass.name)?;
-            sum.iter_mut().zip(column).for_each(|(sum, v)| *sum = h.fma(*v, *sum));
+            Ok(())
         }
-        store.set(w, &sum, &pass.name)
-    }))
+        Kind::BasisAxpy { v, h, w, add } => {
+            let mut sum = store.slice::<T>(w, name)?.to_vec();
+            for j in 0..h.count {
+                let h = machine.cells[(h.first + j) as usize];
+                let h = if add { h } else { -h };
+                if h == T::zero() {
+                    continue;
+                }
+                let column = store.slice::<T>(v.column(j as usize), name)?;
+                sum.iter_mut().zip(column).for_each(|(sum, v)| *sum = h.fma(*v, *sum));
+            }
+            store.set(w, &sum, name)
+        }
+        Kind::Host { ref f, x, y } => {
+            let mut to = vec![T::zero(); y.len];
+            f.call(store.slice(x, name)?, &mut to)?;
+            store.set(y, &to, name)
+        }
+    }
 }
 
 fn product<T: Scalar>(store: &mut HostStore, a: Matrix, x: Vector, y: Vector, name: &str) -> Result<()> {
