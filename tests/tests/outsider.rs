@@ -40,21 +40,21 @@ impl Backend for Mine {
     }
 
     fn multi_axpy_dot(&mut self, pass: &Sweep, state: State<'_>) -> Result<()> {
-        with_number!(pass.kind, T => around::<T>(&mut self.store, pass, state, |_, _| Ok(())))
+        with_number!(pass.kind(), T => around::<T>(&mut self.store, pass, state, |_, _| Ok(())))
     }
     fn spmv_dot(&mut self, a: Matrix, x: Vector, y: Vector, pass: &Sweep, state: State<'_>) -> Result<()> {
-        with_number!(pass.kind, T => {
-            around::<T>(&mut self.store, pass, state, |store, _| product::<T>(store, a, x, y, &pass.name))
+        with_number!(pass.kind(), T => {
+            around::<T>(&mut self.store, pass, state, |store, _| product::<T>(store, a, x, y, pass.name()))
         })
     }
     fn spmm(&mut self, a: Matrix, x: Basis, y: Basis, pass: &Sweep, state: State<'_>) -> Result<()> {
-        with_number!(pass.kind, T => around::<T>(&mut self.store, pass, state, |store, _| {
-            (0..x.columns).try_for_each(|j| product::<T>(store, a, x.column(j), y.column(j), &pass.name))
+        with_number!(pass.kind(), T => around::<T>(&mut self.store, pass, state, |store, _| {
+            (0..x.columns).try_for_each(|j| product::<T>(store, a, x.column(j), y.column(j), pass.name()))
         }))
     }
     fn tri_solve(&mut self, a: Matrix, b: Vector, x: Vector, pass: &Sweep, state: State<'_>) -> Result<()> {
-        let name = &pass.name;
-        with_number!(pass.kind, T => around::<T>(&mut self.store, pass, state, |store, _| {
+        let name = pass.name();
+        with_number!(pass.kind(), T => around::<T>(&mut self.store, pass, state, |store, _| {
             let (a, b) = (store.format::<T>(a, name)?, store.slice::<T>(b, name)?);
             let triangle = a.triangle().ok_or_else(|| not_triangular(name, a.kernel()))?;
             let mut solution = vec![T::from_real(0.0); x.len];
@@ -63,10 +63,10 @@ impl Backend for Mine {
         }))
     }
     fn basis_dot(&mut self, v: Basis, w: Vector, h: Cells, pass: &Sweep, state: State<'_>) -> Result<()> {
-        with_number!(pass.kind, T => around::<T>(&mut self.store, pass, state, |store, machine| {
-            let w = store.slice::<T>(w, &pass.name)?;
+        with_number!(pass.kind(), T => around::<T>(&mut self.store, pass, state, |store, machine| {
+            let w = store.slice::<T>(w, pass.name())?;
             for j in 0..h.count {
-                let column = store.slice::<T>(v.column(j as usize), &pass.name)?;
+                let column = store.slice::<T>(v.column(j as usize), pass.name())?;
                 let terms: Vec<T> = column.iter().zip(w).map(|(v, w)| v.dot_term(*w)).collect();
                 machine.cells[(h.first + j) as usize] = sum::pairwise(&terms);
             }
@@ -82,16 +82,16 @@ impl Backend for Mine {
         pass: &Sweep,
         state: State<'_>,
     ) -> Result<()> {
-        with_number!(pass.kind, T => around::<T>(&mut self.store, pass, state, |store, machine| {
-            let mut sum = store.slice::<T>(w, &pass.name)?.to_vec();
+        with_number!(pass.kind(), T => around::<T>(&mut self.store, pass, state, |store, machine| {
+            let mut sum = store.slice::<T>(w, pass.name())?.to_vec();
             for (j, h) in (h.first..h.first + h.count).map(|h| machine.cells[h as usize]).enumerate() {
                 let h = if add { h } else { -h };
                 if h != T::from_real(0.0) {
-                    let column = store.slice::<T>(v.column(j), &pass.name)?;
+                    let column = store.slice::<T>(v.column(j), pass.name())?;
                     sum.iter_mut().zip(column).for_each(|(sum, v)| *sum = h.fma(*v, *sum));
                 }
             }
-            store.set(w, &sum, &pass.name)
+            store.set(w, &sum, pass.name())
         }))
     }
 

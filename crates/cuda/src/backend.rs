@@ -166,19 +166,18 @@ impl Cuda {
 
     /// Runs one operation: instructions on the host, the rest on the device.
     fn alone(&mut self, kind: OpKind, pass: &Sweep, state: State<'_>) -> Result<()> {
-        let mut op = Op { kind, sweep: pass.clone() };
-        op.check()?;
+        Op { kind: kind.clone(), sweep: pass.clone() }.check()?;
+        let op = Op { kind, sweep: pass.without_instructions() };
         self.driver.enter()?;
         self.store.check_op(&op)?;
-        (op.sweep.before, op.sweep.after) = (Vec::new(), Vec::new());
-        with_number!(pass.kind, T => self.around::<T>(&op, pass, state))
+        with_number!(pass.kind(), T => self.around::<T>(&op, pass, state))
     }
     fn around<T: Scalar>(&mut self, op: &Op, pass: &Sweep, state: State<'_>) -> Result<()> {
         let State { control, history } = state;
         let cells = self.store.cells_of(T::KIND).numbers::<T>(&self.driver)?;
         let mut machine = Machine { cells, control: *control, history: std::mem::take(history) };
         let done = catching(|| {
-            let goes_on = machine.run(&pass.before);
+            let goes_on = machine.run(pass.before());
             self.store.cells_of(T::KIND).set_numbers(&machine.cells);
             if goes_on {
                 if !matches!(op.kind, OpKind::Sweep) || !op.sweep.is_scalar() {
@@ -186,7 +185,7 @@ impl Cuda {
                 }
                 machine.cells = self.store.cells_of(T::KIND).numbers(&self.driver)?;
                 machine.run(&op.sweep.distinct_dots().1);
-                machine.run(&pass.after);
+                machine.run(pass.after());
                 self.store.cells_of(T::KIND).set_numbers(&machine.cells);
             }
             Ok(())

@@ -159,7 +159,7 @@ impl Planner<'_> {
 
     /// Runs an operation without instructions, and waits for it.
     pub(crate) fn run_alone(&mut self, op: &Op) -> Result<()> {
-        let (program, name, kind) = (Program::once(op.clone())?, &op.sweep.name, op.sweep.kind);
+        let (program, name, kind) = (Program::once(op.clone())?, op.sweep.name(), op.sweep.kind());
         let several = |a| !program.has_narrow() && self.store.multiplies_columns(a, |_, _| true);
         let program = program.column_by_column(several);
         let encoded = encode(&program)?;
@@ -180,11 +180,11 @@ impl Planner<'_> {
     fn steps(&mut self, program: &Program, encoded: &Encoded) -> Result<Steps> {
         let mut steps = Steps::default();
         for (op, from) in program.ops().enumerate() {
-            if let Some(step) = step(self.store, encoded, op as u32, &from.sweep.name)? {
+            if let Some(step) = step(self.store, encoded, op as u32, from.sweep.name())? {
                 let most = self.driver.limits.shared.saturating_sub(FIXED_SHARED + 4096);
                 if step.shared > most {
                     return Err(Error::Unsupported {
-                        operation: format!("pass `{}`", from.sweep.name),
+                        operation: format!("pass `{}`", from.sweep.name()),
                         message: format!(
                             "its vectors and dot products need {} bytes of shared memory, {} has {most}: split it",
                             step.shared, self.driver.limits.name
@@ -212,7 +212,7 @@ impl Planner<'_> {
     /// The stages of a triangular solve.
     fn stages(&self, op: &Op) -> Result<Option<Vec<Stage>>> {
         let OpKind::TriSolve { a, .. } = op.kind else { return Ok(None) };
-        let name = &op.sweep.name;
+        let name = op.sweep.name();
         let stored = self.store.stored(a, name)?;
         let stages = with_each!(&stored.format, format => {
             format.triangle().map(|triangle| solve_stages(triangle.levels, NARROW_LEVEL))
@@ -223,7 +223,7 @@ impl Planner<'_> {
     /// Whether an operation is a product whose rows are computed ahead of the pass.
     fn rows_come_first(&self, op: &Op) -> bool {
         let OpKind::Spmv { a, .. } = op.kind else { return false };
-        self.store.stored(a, &op.sweep.name).is_ok_and(|stored| stored.kernel == "csr")
+        self.store.stored(a, op.sweep.name()).is_ok_and(|stored| stored.kernel == "csr")
             && rows_come_first(a.rows, a.nnz, self.driver.limits.multiprocessors as usize)
     }
 

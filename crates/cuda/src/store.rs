@@ -273,7 +273,7 @@ impl Store {
 
     /// Fails unless everything that an operation names is live; the error names the pass.
     pub(crate) fn check_op(&self, op: &Op) -> Result<()> {
-        let name = &op.sweep.name;
+        let name = op.sweep.name();
         op.matrix().map_or(Ok(()), |a| self.stored(a, name).map(drop))?;
         op.vectors().try_for_each(|v| self.columns(v, name).map(drop))?;
         op.cells().try_for_each(|cell| self.cells[cell.kind as usize].check(cell, name))

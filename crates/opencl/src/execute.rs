@@ -152,13 +152,11 @@ impl OpenCl {
 
     /// Runs one operation: its instructions on the host, the rest on the device. Slow, for what no program can do.
     pub(crate) fn alone(&mut self, kind: OpKind, pass: &Sweep, state: State<'_>) -> Result<()> {
-        let mut op = Op { kind, sweep: pass.clone() };
-        let whole = Program::once(op.clone())?;
+        let whole = Program::once(Op { kind: kind.clone(), sweep: pass.clone() })?;
         self.store.check(&whole)?;
         let used = encode::encode(&whole)?.cells;
-        (op.sweep.before, op.sweep.after) = (Vec::new(), Vec::new());
-        let bare = Program::once(op)?;
-        with_number!(pass.kind, T => self.around::<T>(&bare, pass, used, state))
+        let bare = Program::once(Op { kind, sweep: pass.without_instructions() })?;
+        with_number!(pass.kind(), T => self.around::<T>(&bare, pass, used, state))
     }
 
     /// Runs a program between the instructions of a pass, which use these cells.
@@ -183,11 +181,11 @@ impl OpenCl {
             this.store.write_range(&this.driver, T::KIND, first, cells).map(|()| goes_on)
         };
         let done = catching(|| {
-            if run(self, &pass.before)? {
+            if run(self, pass.before())? {
                 let mut prepared = self.making_room(|this| this.prepare(program))?;
                 let once = Run { limit: 1, history: &mut History::off(), watch: None };
                 self.run_checked(program, &mut prepared, once)?;
-                run(self, &pass.after)?;
+                run(self, pass.after())?;
             }
             Ok(())
         });

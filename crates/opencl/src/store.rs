@@ -309,7 +309,7 @@ impl Store {
 
     /// Fails unless every vector, matrix and cell that an operation names is live.
     pub(crate) fn check_op(&self, op: &Op) -> Result<()> {
-        let name = &op.sweep.name;
+        let name = op.sweep.name();
         op.matrix().map_or(Ok(()), |a| self.stored(a, name).map(drop))?;
         op.vectors().try_for_each(|v| self.offset(v, name).map(drop))?;
         op.cells().try_for_each(|cell| self.check_cell(cell, name))

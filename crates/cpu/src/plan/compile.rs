@@ -99,12 +99,12 @@ impl Compiled {
             OpKind::Sweep => Kind::Sweep,
             &OpKind::Spmv { a, x, y } => {
                 work += a.nnz;
-                Kind::Spmv { a: stored(store, a, &op.sweep.name)?, x: x.slot, y: y.slot, columns: 1 }
+                Kind::Spmv { a: stored(store, a, op.sweep.name())?, x: x.slot, y: y.slot, columns: 1 }
             }
             &OpKind::Spmm { a, x, y } => {
                 let columns = x.columns as u32;
                 work += (a.nnz + a.rows) * x.columns;
-                let (a, x, y) = (stored(store, a, &op.sweep.name)?, x.first, y.first);
+                let (a, x, y) = (stored(store, a, op.sweep.name())?, x.first, y.first);
                 match with_each!(&a, a => a.takes_columns(columns)) {
                     true => Kind::Spmm { a, x, y, columns },
                     false => Kind::Spmv { a, x, y, columns },
@@ -120,7 +120,7 @@ impl Compiled {
             }
             &OpKind::TriSolve { a, b, x } => {
                 work += a.nnz;
-                let a = solved(store, a, self.threads, &op.sweep.name)?;
+                let a = solved(store, a, self.threads, op.sweep.name())?;
                 Kind::TriSolve { a, b: b.slot, x: x.slot }
             }
             OpKind::Host { f, x, y } => {
@@ -130,7 +130,7 @@ impl Compiled {
         };
         let shares = lengths.of(op.n(), &kind);
         self.work = self.work.max(work);
-        let Sweep { before, updates, .. } = &op.sweep;
+        let (before, updates) = (op.sweep.before(), op.sweep.updates());
         let updates = updates.iter().map(|u| {
             let terms = u.terms.iter().map(|t| Term {
                 coefficient: t.coefficient,
@@ -140,14 +140,14 @@ impl Compiled {
             Update { terms: terms.collect(), dst: u.dst.slot, rounds: u.dst.narrow }
         });
         let (dots, after) = distinct(&op.sweep);
-        let (before, updates): (Box<[_]>, Box<[_]>) = (before.as_slice().into(), updates.collect());
+        let (before, updates): (Box<[_]>, Box<[_]>) = (before.into(), updates.collect());
         let rounds = op.kind.operands().any(|operand| match operand {
             Operand::Vector(v, access) => v.narrow && access.writes(),
             Operand::Basis(v, access) => v.narrow && access.writes(),
             Operand::Matrix(_) | Operand::Cells(..) => false,
         });
         let narrow = updates.iter().any(|update| update.rounds);
-        let loops = matches!(kind, Kind::Sweep) && !op.sweep.kind.is_complex() && !narrow;
+        let loops = matches!(kind, Kind::Sweep) && !op.sweep.kind().is_complex() && !narrow;
         let fused = loops.then(|| Fused::find(&updates, &dots)).flatten();
         let rotates = |i: &Instr| matches!(i, Instr::Rotate { .. } | Instr::BackSubstitute { .. });
         let rotates = before.iter().chain(&*after).any(rotates);
@@ -193,10 +193,10 @@ fn distinct(sweep: &Sweep) -> (Box<[Dot]>, Box<[Instr]>) {
     let mut dots: Box<[Dot]> = dots.iter().map(by_slot).collect();
     dots.sort_by_key(|dot| dot.factor.is_some());
     let plain = dots.partition_point(|dot| dot.factor.is_none());
-    if !sweep.kind.is_complex() {
+    if !sweep.kind().is_complex() {
         gather(&mut dots[..plain]);
     }
-    after.extend_from_slice(&sweep.after);
+    after.extend_from_slice(sweep.after());
     (dots, after.into())
 }
 

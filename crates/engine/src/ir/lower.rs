@@ -67,25 +67,18 @@ impl Dot {
     }
 }
 
-/// A pass in normal form.
+/// A pass in normal form. Only the engine makes one: whoever holds it may trust that its cells are those of its handles,
+/// constants and intermediate values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sweep {
-    /// The names of the passes it is composed of.
-    pub name: Cow<'static, str>,
-    /// The number type of its vectors and cells.
-    pub kind: NumberType,
-    /// The length of its vectors; 0 if it has none.
-    pub n: usize,
-    /// Instructions evaluated first.
-    pub before: Vec<Instr>,
-    /// Updates, then evaluated in order for every element.
-    pub updates: Vec<Update>,
-    /// Dot products of the values after all updates, each into a different cell.
-    pub dots: Vec<Dot>,
-    /// Instructions evaluated last.
-    pub after: Vec<Instr>,
-    /// The cells that the statements use; planning checks their handles.
-    pub cells: Vec<Cell>,
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) kind: NumberType,
+    pub(crate) n: usize,
+    pub(crate) before: Vec<Instr>,
+    pub(crate) updates: Vec<Update>,
+    pub(crate) dots: Vec<Dot>,
+    pub(crate) after: Vec<Instr>,
+    pub(crate) cells: Vec<Cell>,
 }
 
 impl Sweep {
@@ -93,6 +86,44 @@ impl Sweep {
     pub(crate) fn nothing(name: &'static str, kind: NumberType) -> Self {
         let (before, updates, dots) = (Vec::new(), Vec::new(), Vec::new());
         Sweep { name: name.into(), kind, n: 0, before, updates, dots, after: Vec::new(), cells: Vec::new() }
+    }
+
+    /// The names of the passes it is composed of.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+    /// The number type of its vectors and cells.
+    pub fn kind(&self) -> NumberType {
+        self.kind
+    }
+    /// The length of its vectors; 0 if it has none.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+    /// Instructions evaluated first.
+    pub fn before(&self) -> &[Instr] {
+        &self.before
+    }
+    /// Updates, then evaluated in order for every element.
+    pub fn updates(&self) -> &[Update] {
+        &self.updates
+    }
+    /// Dot products of the values after all updates, each into a different cell.
+    pub fn dots(&self) -> &[Dot] {
+        &self.dots
+    }
+    /// Instructions evaluated last.
+    pub fn after(&self) -> &[Instr] {
+        &self.after
+    }
+    /// The cells that the statements use; planning checks their handles.
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// Its updates and dot products alone, for a backend that evaluates the instructions itself.
+    pub fn without_instructions(&self) -> Sweep {
+        Sweep { before: Vec::new(), after: Vec::new(), ..self.clone() }
     }
 
     /// Whether it touches no vector.
