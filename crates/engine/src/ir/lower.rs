@@ -67,8 +67,8 @@ impl Dot {
     }
 }
 
-/// A pass in normal form. Only the engine makes one: whoever holds it may trust that its cells are those of its handles,
-/// constants and intermediate values.
+/// A pass in normal form. Only the engine makes one: its cells are those of its handles, and those of constants and
+/// intermediate values, which live as long as its program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sweep {
     pub(crate) name: Cow<'static, str>,
