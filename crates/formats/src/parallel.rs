@@ -1,5 +1,5 @@
-//! Work shared among the threads of rayon. The scheduler is compiled once and calls closures, so that a use
-//! of it costs little more code than a loop. Results never depend on the number of threads.
+//! Work shared among the threads of rayon. The scheduler is compiled once, and what handles tasks and results once for
+//! each of their types, not for each closure: a use costs little more code than a loop. Results never depend on the number of threads.
 use lacuna_engine::{Result, pages};
 use rayon::prelude::*;
 use std::mem::MaybeUninit;
@@ -23,20 +23,42 @@ const BETWEEN_CHECKS: Duration = Duration::from_millis(20);
 /// is its result.
 pub type Check<'a> = Option<&'a mut dyn FnMut() -> Result<()>>;
 
-/// A task before, while and after it is run.
-enum Slot<I, R> {
-    Waiting(I),
-    Taken,
-    Done(R),
+/// Tasks that threads take, or the results that they put in their places.
+struct Slots<I>(Vec<Mutex<Option<I>>>);
+
+impl<I> Slots<I> {
+    fn of(tasks: impl Iterator<Item = I>) -> Self {
+        Slots(tasks.map(|task| Mutex::new(Some(task))).collect())
+    }
+    fn empty(count: usize) -> Self {
+        Slots((0..count).map(|_| Mutex::new(None)).collect())
+    }
+    #[inline(never)]
+    fn take(&self, at: usize) -> Option<I> {
+        self.0[at].lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+    #[inline(never)]
+    fn put(&self, at: usize, result: I) {
+        *self.0[at].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    }
+    fn into_results(self) -> Vec<I> {
+        let done = |slot: Mutex<Option<I>>| match slot.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(result) => result,
+            None => unreachable!("every task is done"),
+        };
+        self.0.into_iter().map(done).collect()
+    }
 }
 
 /// Runs `work` for each task, in no particular order.
 pub fn for_each<I: Send>(tasks: impl IntoIterator<Item = I>, work: impl Fn(I) + Sync) {
-    let tasks: Vec<_> = tasks.into_iter().map(|task| Mutex::new(Some(task))).collect();
-    run(tasks.len(), &|next| {
+    do_all(Slots::of(tasks.into_iter()), &work);
+}
+
+fn do_all<I: Send>(tasks: Slots<I>, work: &(dyn Fn(I) + Sync)) {
+    run(tasks.0.len(), &|next| {
         while let Some(at) = next() {
-            let task = tasks[at].lock().unwrap_or_else(PoisonError::into_inner).take();
-            task.into_iter().for_each(&work);
+            tasks.take(at).into_iter().for_each(work);
         }
     });
 }
@@ -72,24 +94,24 @@ pub fn map_with<I: Send, M, R: Send>(
     init: impl Fn() -> M + Sync,
     work: impl Fn(&mut M, I) -> R + Sync,
 ) -> Vec<R> {
-    let slots: Vec<_> = tasks.into_iter().map(|task| Mutex::new(Slot::Waiting(task))).collect();
-    run(slots.len(), &|next| {
+    map_all(Slots::of(tasks.into_iter()), &init, &work)
+}
+
+fn map_all<I: Send, M, R: Send>(
+    tasks: Slots<I>,
+    init: &(dyn Fn() -> M + Sync),
+    work: &(dyn Fn(&mut M, I) -> R + Sync),
+) -> Vec<R> {
+    let results = Slots::empty(tasks.0.len());
+    run(tasks.0.len(), &|next| {
         let mut memory = None;
         while let Some(at) = next() {
-            let replace = |slot| {
-                let mut place = slots[at].lock().unwrap_or_else(PoisonError::into_inner);
-                std::mem::replace(&mut *place, slot)
-            };
-            if let Slot::Waiting(task) = replace(Slot::Taken) {
-                replace(Slot::Done(work(memory.get_or_insert_with(&init), task)));
+            if let Some(task) = tasks.take(at) {
+                results.put(at, work(memory.get_or_insert_with(init), task));
             }
         }
     });
-    let done = |slot: Mutex<_>| match slot.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Slot::Done(result) => result,
-        Slot::Waiting(_) | Slot::Taken => unreachable!("every task is done"),
-    };
-    slots.into_iter().map(done).collect()
+    results.into_results()
 }
 
 /// [`map_with`], which ends soon after a check fails. With a check, tasks are run in batches, whose results are the same.
@@ -143,15 +165,24 @@ pub fn beside<R, S: Send>(here: impl FnOnce() -> R, elsewhere: impl FnOnce() -> 
 
 /// `f(0), …, f(n − 1)`, computed in parts of at least `grain`.
 pub fn collect<R: Send>(n: usize, grain: usize, f: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    collect_parts(n, grain, &|start, places| {
+        for (k, place) in places.iter_mut().enumerate() {
+            place.write(f(start + k));
+        }
+    })
+}
+
+/// [`collect`] by a function that writes all places from an index on.
+fn collect_parts<R: Send>(
+    n: usize,
+    grain: usize,
+    write: &(dyn Fn(usize, &mut [MaybeUninit<R>]) + Sync),
+) -> Vec<R> {
     let mut all = pages::reserved(n);
     let grain = part(n, grain);
     let parts = all.spare_capacity_mut()[..n].chunks_mut(grain).enumerate();
-    for_each(parts, |(part, places)| {
-        for (k, place) in places.iter_mut().enumerate() {
-            place.write(f(part * grain + k));
-        }
-    });
-    // SAFETY: all `n` elements were written; if `f` panics, this line is not reached.
+    for_each(parts, |(part, places)| write(part * grain, places));
+    // SAFETY: all `n` elements were written; if `write` panics, this line is not reached.
     unsafe { all.set_len(n) };
     all
 }

@@ -2,6 +2,7 @@
 use crate::Csr;
 use crate::parallel;
 use crate::storage::bcsr::whole_blocks;
+use crate::storage::pattern::PatternRef;
 use lacuna_engine::Scalar;
 use std::ops::Range;
 
@@ -67,7 +68,7 @@ impl<'a, T: Scalar, const R: usize, const C: usize> CellRows<'a, T, R, C> {
         self.columns.clear();
         self.cells.clear();
         let mut rows: [_; R] = std::array::from_fn(|r| self.a.row_slices(i * R + r));
-        if let Some(whole) = whole_blocks(self.a, i, [R, C]) {
+        if let Some(whole) = whole_blocks(PatternRef::of(self.a), i, [R, C]) {
             self.columns.extend(whole.iter().step_by(C).map(|j| j / C as u32));
             let values = rows.map(|(_, values)| values.as_chunks::<C>().0);
             self.cells.extend((0..self.columns.len()).map(|k| values.map(|row| row[k])));

@@ -2,7 +2,7 @@
 use super::RowWriter;
 use super::accumulate::Accumulator;
 use super::cells::{Cell, CellRows, Cells, Part, one_each};
-use super::pattern::Pattern;
+use super::pattern::SharedPattern;
 use super::product::{RowsMut, check_factors, check_refilled, ranks, refill_run, refills};
 use super::rows::{joined, sort_order, written};
 use super::slots::Slots;
@@ -58,7 +58,7 @@ pub struct GalerkinPlan {
     /// Rows and columns of a cell of `P`.
     cells: [usize; 2],
     /// Those of the factors and the product.
-    patterns: [Pattern; 4],
+    patterns: [SharedPattern; 4],
     blocks: Vec<Layout>,
     runs: Vec<(Range<usize>, Slots)>,
 }
@@ -331,5 +331,8 @@ fn planned<T: Scalar, const F: usize, const C: usize>(
     };
     let blocks = layouts.into_iter().enumerate().map(empty).collect();
     let [r, a, p] = factors;
-    Ok((GalerkinPlan { cells: [F, C], patterns: [r, a, p, &c].map(Pattern::of), blocks, runs: kept }, c))
+    Ok((
+        GalerkinPlan { cells: [F, C], patterns: [r, a, p, &c].map(SharedPattern::of), blocks, runs: kept },
+        c,
+    ))
 }

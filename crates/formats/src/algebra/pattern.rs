@@ -4,16 +4,16 @@ use lacuna_engine::{Error, Result, Scalar};
 use std::sync::Arc;
 
 /// The size of a matrix and the places of its entries, shared with it.
-pub(super) struct Pattern {
+pub(super) struct SharedPattern {
     cols: usize,
     row_ptr: Arc<Vec<u32>>,
     col_idx: Arc<Vec<u32>>,
 }
 
-impl Pattern {
+impl SharedPattern {
     pub(super) fn of<T: Scalar>(a: &Csr<T>) -> Self {
         let (row_ptr, col_idx) = a.shared_pattern();
-        Pattern { cols: a.cols(), row_ptr, col_idx }
+        SharedPattern { cols: a.cols(), row_ptr, col_idx }
     }
 
     /// Fails unless a matrix, here called `name`, has this pattern. Costs nothing where both share it.

@@ -1,7 +1,7 @@
 //! `C = A B` of sparse matrices, row by row (Gustavson 1978, doi:10.1145/355791.355796).
 use super::accumulate::Accumulator;
 use super::cells::{entry_row, one_each};
-use super::pattern::Pattern;
+use super::pattern::SharedPattern;
 use super::rows::sort_order;
 use super::slots::Slots;
 use crate::Csr;
@@ -35,10 +35,10 @@ pub fn product<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Result<Csr<T>> {
     compiled_here!(T, |a: &Csr<T>, b: &Csr<T>| -> Result<Csr<T>> { Ok(planned(a, b, false)?.0) })(a, b)
 }
 
-/// Pattern and summation order of a product, for new values on the same patterns.
+/// SharedPattern and summation order of a product, for new values on the same patterns.
 pub struct ProductPlan {
     /// Those of the factors and the product.
-    patterns: [Pattern; 3],
+    patterns: [SharedPattern; 3],
     runs: Runs,
 }
 
@@ -50,7 +50,7 @@ impl ProductPlan {
     pub fn new<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Result<(Self, Csr<T>)> {
         compiled_here!(T, |a: &Csr<T>, b: &Csr<T>| -> Result<(ProductPlan, Csr<T>)> {
             let (c, runs) = planned(a, b, true)?;
-            Ok((ProductPlan { patterns: [a, b, &c].map(Pattern::of), runs }, c))
+            Ok((ProductPlan { patterns: [a, b, &c].map(SharedPattern::of), runs }, c))
         })(a, b)
     }
 

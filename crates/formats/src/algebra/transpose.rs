@@ -1,7 +1,8 @@
 //! Transposes with a map of their entries.
-use super::pattern::Pattern;
+use super::pattern::SharedPattern;
 use crate::Csr;
 use crate::parallel;
+use crate::storage::pattern::PatternRef;
 use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub struct TransposePlan {
     col_idx: Arc<Vec<u32>>,
     from: Vec<u32>,
     /// That of the matrix, if the plan is for one.
-    source: Option<Pattern>,
+    source: Option<SharedPattern>,
 }
 
 impl TransposePlan {
@@ -33,8 +34,8 @@ impl TransposePlan {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn new<T: Scalar>(a: &Csr<T>) -> Result<Self> {
-        let entries = Entries { row_ptr: a.row_ptr(), col_idx: a.col_idx() };
-        Ok(TransposePlan { source: Some(Pattern::of(a)), ..TransposePlan::of(&entries, a.cols())? })
+        let source = Some(SharedPattern::of(a));
+        Ok(TransposePlan { source, ..TransposePlan::of(PatternRef::of(a))? })
     }
 
     /// The plan for a pattern without values: where the entries of each row begin and the last ones end, and their columns.
@@ -57,16 +58,17 @@ impl TransposePlan {
                 col_idx[k]
             )));
         }
-        TransposePlan::of(&Entries { row_ptr, col_idx }, cols)
+        TransposePlan::of(PatternRef { rows: row_ptr.len() - 1, cols, row_ptr, col_idx })
     }
 
-    fn of(entries: &Entries<'_>, cols: usize) -> Result<Self> {
-        let Entries { row_ptr, col_idx } = *entries;
-        let (rows, runs) = (cols, entries.runs());
+    /// The plan for a valid pattern.
+    pub(crate) fn of(a: PatternRef<'_>) -> Result<Self> {
+        let PatternRef { rows: cols, cols: rows, col_idx, .. } = a;
+        let runs = runs(a);
         // The number of entries of each run in each column, then the destination of the first one.
         let mut starts = parallel::map(&runs, |run| {
             let mut counts = vec![0u32; rows];
-            col_idx[entries.of(run)].iter().for_each(|&j| counts[j as usize] += 1);
+            col_idx[entries(a, run)].iter().for_each(|&j| counts[j as usize] += 1);
             counts
         });
         let mut ends = pages::zeroed::<u32>(OPERATION, rows + 1)?;
@@ -77,7 +79,7 @@ impl TransposePlan {
         let (columns, sources) = (as_atomics(&mut turned), as_atomics(&mut from));
         parallel::for_each(runs.iter().zip(&mut starts), |(run, next)| {
             for i in run.clone() {
-                for k in entries.of(&(i..i + 1)) {
+                for k in entries(a, &(i..i + 1)) {
                     let at = &mut next[col_idx[k] as usize];
                     columns[*at as usize].store(i as u32, Relaxed);
                     sources[*at as usize].store(k as u32, Relaxed);
@@ -85,13 +87,16 @@ impl TransposePlan {
                 }
             }
         });
-        let cols = row_ptr.len() - 1;
         Ok(TransposePlan { rows, cols, row_ptr: ends.into(), col_idx: turned.into(), from, source: None })
     }
 
     /// The pattern of the transpose: the rows' first entries, and the columns of entries.
     pub fn pattern(&self) -> (&[u32], &[u32]) {
         (&self.row_ptr, &self.col_idx)
+    }
+
+    pub(crate) fn pattern_ref(&self) -> PatternRef<'_> {
+        PatternRef { rows: self.rows, cols: self.cols, row_ptr: &self.row_ptr, col_idx: &self.col_idx }
     }
 
     /// The transpose of a matrix with the pattern of the plan.
@@ -190,29 +195,19 @@ fn places(counts: &mut [Vec<u32>], ends: &mut [u32]) {
     });
 }
 
-/// The rows of a matrix: their first entries, and the columns of entries.
-struct Entries<'a> {
-    row_ptr: &'a [u32],
-    col_idx: &'a [u32],
+/// The entries of a run of rows.
+fn entries(a: PatternRef<'_>, rows: &Range<usize>) -> Range<usize> {
+    a.row_ptr[rows.start] as usize..a.row_ptr[rows.end] as usize
 }
 
-impl Entries<'_> {
-    /// Those of a run of rows.
-    fn of(&self, rows: &Range<usize>) -> Range<usize> {
-        self.row_ptr[rows.start] as usize..self.row_ptr[rows.end] as usize
-    }
-
-    /// One run of rows per thread, since each run counts all columns; the result does not depend on the number of runs.
-    fn runs(&self) -> Vec<Range<usize>> {
-        let (rows, entries) = (self.row_ptr.len() - 1, self.col_idx.len());
-        let wanted = rayon::current_num_threads().min(entries / GRAIN).max(1);
-        let start =
-            |k: usize| self.row_ptr.partition_point(|&p| (p as usize) < entries / wanted * k).min(rows);
-        let mut starts: Vec<usize> = (0..wanted).map(start).collect();
-        starts[0] = 0;
-        starts.push(rows);
-        starts.windows(2).map(|w| w[0]..w[1]).collect()
-    }
+/// One run of rows per thread, since each run counts all columns; the result does not depend on the number of runs.
+fn runs(a: PatternRef<'_>) -> Vec<Range<usize>> {
+    let wanted = rayon::current_num_threads().min(a.nnz() / GRAIN).max(1);
+    let start = |k: usize| a.row_ptr.partition_point(|&p| (p as usize) < a.nnz() / wanted * k).min(a.rows);
+    let mut starts: Vec<usize> = (0..wanted).map(start).collect();
+    starts[0] = 0;
+    starts.push(a.rows);
+    starts.windows(2).map(|w| w[0]..w[1]).collect()
 }
 
 /// The numbers as atomics.

@@ -1,5 +1,5 @@
 //! Detects symmetry of a matrix in one pass over its entries.
-use crate::Csr;
+use crate::storage::pattern::PatternRef;
 use lacuna_engine::Scalar;
 
 /// Number of rows examined first.
@@ -113,9 +113,9 @@ fn part(place: u64, part: f64) -> u64 {
 }
 
 /// Whether the pattern can be symmetric, judging by a few rows spread over the matrix.
-pub(crate) fn is_likely<T: Scalar>(a: &Csr<T>) -> bool {
-    let rows = (0..a.rows()).step_by((a.rows() / SAMPLE).max(1));
-    rows.flat_map(|i| a.row_entries(i).map(move |(j, _)| (i, j))).all(|(i, j)| a.get(j, i).is_some())
+pub(crate) fn is_likely(a: PatternRef<'_>) -> bool {
+    let mut rows = (0..a.rows).step_by((a.rows / SAMPLE).max(1));
+    rows.all(|i| a.row(i).iter().all(|&j| a.find(j as usize, i).is_some()))
 }
 
 /// Mixes the bits of a word.

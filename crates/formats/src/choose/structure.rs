@@ -2,6 +2,7 @@
 use crate::Csr;
 use crate::choose::mirror::{self, Mirror};
 use crate::parallel;
+use crate::storage::pattern::PatternRef;
 use lacuna_engine::Scalar;
 use lacuna_engine::compiled_here;
 use std::ops::Range;
@@ -86,7 +87,7 @@ impl Structure {
         compiled_here!(T, |a: &Csr<T>| -> Structure {
             let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
             let seen: Vec<AtomicU64> = (0..(rows + cols).div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-            let mirrors = rows == cols && mirror::is_likely(a);
+            let mirrors = rows == cols && mirror::is_likely(PatternRef::of(a));
             let parts = parallel::map(a.row_shares(), |share| Facts::of(a, share, &seen, mirrors));
             let facts = parts.into_iter().fold(Facts::nothing(rows == cols), Facts::and);
             let mirrored = mirrors && facts.below == facts.above;
@@ -116,7 +117,7 @@ impl Structure {
                 diagonal_negative: facts.diagonal_negative,
                 weakest_diagonal: facts.weakest_diagonal,
                 norm_inf: facts.norm_inf,
-                block_fill: crate::choose::blocks::fills(a),
+                block_fill: crate::choose::blocks::fills(PatternRef::of(a)),
             }
         })(a)
     }

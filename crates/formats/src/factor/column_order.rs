@@ -1,6 +1,7 @@
 //! Column orders that keep the factors of an LU factorisation sparse.
+use crate::storage::pattern::PatternRef;
 use crate::{Csr, Permutation};
-use lacuna_engine::{Error, Result, Scalar, compiled_here, memory, pages};
+use lacuna_engine::{Error, Result, Scalar, memory, pages};
 
 const OPERATION: &str = "ordering columns";
 /// A row with more entries than this factor times the square root of the number of columns is ignored: it
@@ -19,9 +20,8 @@ const NONE: u32 = u32::MAX;
 ///
 /// Reference: Davis, Gilbert, Larimore and Ng 2004, doi:10.1145/1024074.1024079.
 pub fn column_order<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
-    compiled_here!(T, |a: &Csr<T>| -> Result<Permutation> {
-        by_degree(Sets::rows(a)?, dense_columns(a)?, a.cols())
-    })(a)
+    let a = PatternRef::of(a);
+    by_degree(Sets::rows(a)?, dense_columns(a)?, a.cols)
 }
 
 /// Columns by approximate minimum degree in the pattern of `A + Aᵀ`, which is that of the factors if all
@@ -33,9 +33,8 @@ pub fn column_order<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
 ///
 /// Reference: Amestoy, Davis and Duff 1996, doi:10.1137/S0895479894278952.
 pub fn diagonal_order<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
-    compiled_here!(T, |a: &Csr<T>| -> Result<Permutation> {
-        by_degree(Sets::pairs(a)?, dense_columns(a)?, a.cols())
-    })(a)
+    let a = PatternRef::of(a);
+    by_degree(Sets::pairs(a)?, dense_columns(a)?, a.cols)
 }
 
 /// An array of equal elements.
@@ -63,11 +62,11 @@ fn out_of_memory<T>(n: usize) -> Error {
 }
 
 /// Columns with too many entries to be eliminated among the others.
-fn dense_columns<T: Scalar>(a: &Csr<T>) -> Result<Vec<u32>> {
-    let (mut counts, most) = (filled(0, a.cols())?, most_entries(a.rows()));
-    a.col_idx().iter().for_each(|&j| counts[j as usize] += 1);
+fn dense_columns(a: PatternRef<'_>) -> Result<Vec<u32>> {
+    let (mut counts, most) = (filled(0, a.cols)?, most_entries(a.rows));
+    a.col_idx.iter().for_each(|&j| counts[j as usize] += 1);
     let is_dense = |j: &u32| counts[*j as usize] as usize > most;
-    let columns = (0..a.cols() as u32).filter(is_dense);
+    let columns = (0..a.cols as u32).filter(is_dense);
     let mut dense = reserved(columns.clone().count())?;
     dense.extend(columns);
     Ok(dense)
@@ -183,23 +182,23 @@ impl Sets {
     }
 
     /// The columns of each row.
-    fn rows<T: Scalar>(a: &Csr<T>) -> Result<Self> {
-        let most = most_entries(a.cols());
-        let rows = (0..a.rows()).map(|i| a.row_slices(i).0);
+    fn rows(a: PatternRef<'_>) -> Result<Self> {
+        let most = most_entries(a.cols);
+        let rows = (0..a.rows).map(|i| a.row(i));
         let rows = rows.map(|row| if row.len() <= most { row } else { &[] });
         let entries = rows.clone().map(<[u32]>::len).sum();
-        Self::of(rows, [a.rows(), a.cols()], entries)
+        Self::of(rows, [a.rows, a.cols], entries)
     }
 
     /// The row and the column of each entry off the diagonal, once for an entry and its mirror image.
-    fn pairs<T: Scalar>(a: &Csr<T>) -> Result<Self> {
-        let (most, n) = (most_entries(a.cols()), a.rows().min(a.cols()) as u32);
-        let row = |i: u32| Some(a.row_slices(i as usize).0).filter(|row| row.len() <= most).unwrap_or(&[]);
+    fn pairs(a: PatternRef<'_>) -> Result<Self> {
+        let (most, n) = (most_entries(a.cols), a.rows.min(a.cols) as u32);
+        let row = |i: u32| Some(a.row(i as usize)).filter(|row| row.len() <= most).unwrap_or(&[]);
         let is_first = |i: u32, j: u32| i < j || i > j && row(j).binary_search(&i).is_err();
         let own = |i: u32| row(i).iter().filter(move |&&j| j < n && is_first(i, j)).map(move |&j| [i, j]);
         let pairs = (0..n).flat_map(own);
         let count = pairs.clone().count();
-        Self::of(pairs, [count, a.cols()], 2 * count)
+        Self::of(pairs, [count, a.cols], 2 * count)
     }
 
     /// `rows` sets of `n` columns, with so many `entries` in all.

@@ -1,6 +1,7 @@
 //! The graph of a square matrix: couplings in either direction.
-use crate::Csr;
-use lacuna_engine::Scalar;
+use crate::algebra::TransposePlan;
+use crate::storage::pattern::PatternRef;
+use std::alloc::{Layout, handle_alloc_error};
 use std::collections::VecDeque;
 
 /// Neighbours of each row, without the row itself.
@@ -11,12 +12,14 @@ pub(crate) struct Graph {
 
 impl Graph {
     /// The graph of `A + Aᵀ`, without columns that are no rows.
-    pub(crate) fn of<T: Scalar>(a: &Csr<T>) -> Self {
-        let (n, turned) = (a.rows(), a.transpose());
+    pub(crate) fn of(a: PatternRef<'_>) -> Self {
+        let turned =
+            TransposePlan::of(a).unwrap_or_else(|_| handle_alloc_error(Layout::for_value(a.col_idx)));
+        let n = a.rows;
         let (mut ptr, mut neighbours) = (Vec::with_capacity(n + 1), Vec::with_capacity(a.nnz()));
         ptr.push(0);
         for i in 0..n {
-            let (mut own, mut other) = (a.row_slices(i).0, turned.row_slices(i).0);
+            let (mut own, mut other) = (a.row(i), turned.pattern_ref().row(i));
             while let Some(next) = own.first().into_iter().chain(other.first()).min().copied() {
                 own = &own[usize::from(own.first() == Some(&next))..];
                 other = &other[usize::from(other.first() == Some(&next))..];

@@ -1,6 +1,7 @@
 //! A maximum matching of rows and columns.
 use crate::Csr;
-use lacuna_engine::{Scalar, compiled_here};
+use crate::storage::pattern::PatternRef;
+use lacuna_engine::Scalar;
 
 const NONE: u32 = u32::MAX;
 
@@ -10,39 +11,44 @@ const NONE: u32 = u32::MAX;
 /// Reference: Pothen and Fan 1990, doi:10.1145/98267.98287: depth-first search from all unmatched rows, with
 /// each row looking for a free column first; a round visits each row once.
 pub fn matching<T: Scalar>(a: &Csr<T>) -> Vec<Option<u32>> {
-    compiled_here!(T, |a: &Csr<T>| -> Vec<Option<u32>> {
-        let mut search = Search {
-            row_ptr: a.row_ptr(),
-            columns: a.col_idx(),
-            row_of: vec![NONE; a.cols()],
-            column_of: vec![NONE; a.rows()],
-            ahead: a.row_ptr().to_vec(),
-            visited: vec![0; a.rows()],
-            round: 0,
-        };
-        let nonzero = |k: usize| a.values()[k] != T::zero();
-        // Diagonal entries first, so that a diagonal without zeros is the matching.
-        for i in 0..a.rows().min(a.cols()) {
-            if a.get(i, i).is_some_and(|v| v != T::zero()) {
-                search.join(i, i as u32);
-            }
+    let nonzero: Vec<bool> = a.values().iter().map(|v| *v != T::zero()).collect();
+    matched(PatternRef::of(a), &nonzero)
+}
+
+/// [`matching`] by the entries that are not zero.
+pub(crate) fn matched(a: PatternRef<'_>, nonzero: &[bool]) -> Vec<Option<u32>> {
+    let mut search = Search {
+        row_ptr: a.row_ptr,
+        columns: a.col_idx,
+        nonzero,
+        row_of: vec![NONE; a.cols],
+        column_of: vec![NONE; a.rows],
+        ahead: a.row_ptr.to_vec(),
+        visited: vec![0; a.rows],
+        round: 0,
+    };
+    // Diagonal entries first, so that a diagonal without zeros is the matching.
+    for i in 0..a.rows.min(a.cols) {
+        if a.find(i, i).is_some_and(|k| nonzero[k]) {
+            search.join(i, i as u32);
         }
-        let mut left: Vec<usize> = (0..a.rows()).filter(|&i| search.column_of[i] == NONE).collect();
-        loop {
-            search.round += 1;
-            let before = left.len();
-            left.retain(|&i| !search.augment(i, &nonzero));
-            if left.len() == before || left.is_empty() {
-                break;
-            }
+    }
+    let mut left: Vec<usize> = (0..a.rows).filter(|&i| search.column_of[i] == NONE).collect();
+    loop {
+        search.round += 1;
+        let before = left.len();
+        left.retain(|&i| !search.augment(i));
+        if left.len() == before || left.is_empty() {
+            break;
         }
-        search.column_of.into_iter().map(|j| (j != NONE).then_some(j)).collect()
-    })(a)
+    }
+    search.column_of.into_iter().map(|j| (j != NONE).then_some(j)).collect()
 }
 
 struct Search<'a> {
     row_ptr: &'a [u32],
     columns: &'a [u32],
+    nonzero: &'a [bool],
     row_of: Vec<u32>,
     column_of: Vec<u32>,
     /// For each row, the first entry whose column may still be free.
@@ -59,11 +65,11 @@ impl Search<'_> {
     }
 
     /// A free column of the row, among those not examined yet.
-    fn free(&mut self, row: usize, nonzero: &impl Fn(usize) -> bool) -> Option<u32> {
+    fn free(&mut self, row: usize) -> Option<u32> {
         while self.ahead[row] < self.row_ptr[row + 1] {
             let k = self.ahead[row] as usize;
             self.ahead[row] += 1;
-            if nonzero(k) && self.row_of[self.columns[k] as usize] == NONE {
+            if self.nonzero[k] && self.row_of[self.columns[k] as usize] == NONE {
                 return Some(self.columns[k]);
             }
         }
@@ -71,13 +77,13 @@ impl Search<'_> {
     }
 
     /// Matches an unmatched row if a path through rows not visited in this round leads to a free column.
-    fn augment(&mut self, start: usize, nonzero: &impl Fn(usize) -> bool) -> bool {
+    fn augment(&mut self, start: usize) -> bool {
         self.visited[start] = self.round;
         // Rows of the path, each with the next entry to examine.
         let mut path = vec![(start, self.row_ptr[start] as usize)];
         while let Some((row, next)) = path.last_mut() {
             let row = *row;
-            if let Some(column) = self.free(row, nonzero) {
+            if let Some(column) = self.free(row) {
                 // Each row of the path takes the column through which the path left it.
                 self.join(row, column);
                 path.pop();
@@ -93,7 +99,7 @@ impl Search<'_> {
             let k = *next;
             *next += 1;
             let other = self.row_of[self.columns[k] as usize];
-            if nonzero(k) && other != NONE && self.visited[other as usize] != self.round {
+            if self.nonzero[k] && other != NONE && self.visited[other as usize] != self.round {
                 self.visited[other as usize] = self.round;
                 path.push((other as usize, self.row_ptr[other as usize] as usize));
             }

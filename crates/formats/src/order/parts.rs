@@ -1,8 +1,8 @@
 //! Partition of rows into parts with few couplings between them.
 use crate::order::graph::Graph;
+use crate::storage::pattern::PatternRef;
 use crate::{Csr, Permutation};
 use lacuna_engine::Scalar;
-use lacuna_engine::compiled_here;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -15,80 +15,81 @@ const MOST: usize = 32;
 ///
 /// Reference: greedy graph growing of Karypis and Kumar 1998, doi:10.1137/S1064827595287997.
 pub fn compact_parts<T: Scalar>(a: &Csr<T>, rows: usize) -> Permutation {
-    compiled_here!(T, |a: &Csr<T>, rows: usize| -> Permutation {
-        let graph = Graph::of(a);
-        let n = graph.len();
-        let mut order = Vec::with_capacity(n);
-        let mut taken = vec![false; n];
-        // Rows adjacent to taken ones, each once.
-        let (mut border, mut met) = (BinaryHeap::new(), vec![false; n]);
-        // Couplings of a row with the part, and the part they refer to.
-        let (mut inside, mut part_of) = (vec![0usize; n], vec![u32::MAX; n]);
-        let mut found: [VecDeque<u32>; MOST + 1] = std::array::from_fn(|_| VecDeque::new());
-        let (mut part, mut left, mut first) = (0, rows.max(1), 0usize);
-        while order.len() < n {
-            if left == 0 {
-                (part, left) = (part + 1, rows.max(1));
-                found.iter_mut().for_each(VecDeque::clear);
-            }
-            let grown = (1..=MOST).rev().find_map(|count| {
-                std::iter::from_fn(|| found[count].pop_front())
-                    .find(|&row| !taken[row as usize] && inside[row as usize].min(MOST) == count)
-            });
-            let row = grown.unwrap_or_else(|| {
-                let next = std::iter::from_fn(|| border.pop()).map(|Reverse(row): Reverse<u32>| row);
-                next.into_iter().find(|&row| !taken[row as usize]).unwrap_or_else(|| {
-                    while taken[first] {
-                        first += 1;
-                    }
-                    first as u32
-                })
-            });
-            taken[row as usize] = true;
-            order.push(row);
-            left -= 1;
-            for &next in graph.of_row(row) {
-                let at = next as usize;
-                if taken[at] {
-                    continue;
-                }
-                if !std::mem::replace(&mut met[at], true) {
-                    border.push(Reverse(next));
-                }
-                if std::mem::replace(&mut part_of[at], part) != part {
-                    inside[at] = 0;
-                }
-                inside[at] += 1;
-                found[inside[at].min(MOST)].push_back(next);
-            }
+    compact(PatternRef::of(a), rows)
+}
+
+fn compact(a: PatternRef<'_>, rows: usize) -> Permutation {
+    let graph = Graph::of(a);
+    let n = graph.len();
+    let mut order = Vec::with_capacity(n);
+    let mut taken = vec![false; n];
+    // Rows adjacent to taken ones, each once.
+    let (mut border, mut met) = (BinaryHeap::new(), vec![false; n]);
+    // Couplings of a row with the part, and the part they refer to.
+    let (mut inside, mut part_of) = (vec![0usize; n], vec![u32::MAX; n]);
+    let mut found: [VecDeque<u32>; MOST + 1] = std::array::from_fn(|_| VecDeque::new());
+    let (mut part, mut left, mut first) = (0, rows.max(1), 0usize);
+    while order.len() < n {
+        if left == 0 {
+            (part, left) = (part + 1, rows.max(1));
+            found.iter_mut().for_each(VecDeque::clear);
         }
-        Permutation::known(order)
-    })(a, rows)
+        let grown = (1..=MOST).rev().find_map(|count| {
+            std::iter::from_fn(|| found[count].pop_front())
+                .find(|&row| !taken[row as usize] && inside[row as usize].min(MOST) == count)
+        });
+        let row = grown.unwrap_or_else(|| {
+            let next = std::iter::from_fn(|| border.pop()).map(|Reverse(row): Reverse<u32>| row);
+            next.into_iter().find(|&row| !taken[row as usize]).unwrap_or_else(|| {
+                while taken[first] {
+                    first += 1;
+                }
+                first as u32
+            })
+        });
+        taken[row as usize] = true;
+        order.push(row);
+        left -= 1;
+        for &next in graph.of_row(row) {
+            let at = next as usize;
+            if taken[at] {
+                continue;
+            }
+            if !std::mem::replace(&mut met[at], true) {
+                border.push(Reverse(next));
+            }
+            if std::mem::replace(&mut part_of[at], part) != part {
+                inside[at] = 0;
+            }
+            inside[at] += 1;
+            found[inside[at].min(MOST)].push_back(next);
+        }
+    }
+    Permutation::known(order)
 }
 
 /// Parts of about `rows` rows: an order of all rows, and the start of each part in it, followed by `n`. The
 /// parts are boxes of cells if the matrix couples those of a grid with their 4 or 6 neighbours and `rows` is
 /// a power of two, otherwise [`compact_parts`]. The rows of a part keep their order.
 pub fn parts<T: Scalar>(a: &Csr<T>, rows: usize) -> (Permutation, Vec<u32>) {
-    compiled_here!(T, |a: &Csr<T>, rows: usize| -> (Permutation, Vec<u32>) {
-        let n = a.rows();
-        let boxes = if rows.is_power_of_two() { grid(a) } else { None };
-        if let Some(sides) = boxes {
-            return boxes_of(sides, rows);
-        }
-        let mut order = compact_parts(a, rows).order().to_vec();
-        order.chunks_mut(rows.max(1)).for_each(<[u32]>::sort_unstable);
-        let starts = (0..n).step_by(rows.max(1)).chain([n]).map(|start| start as u32).collect();
-        (Permutation::known(order), starts)
-    })(a, rows)
+    let a = PatternRef::of(a);
+    let n = a.rows;
+    let boxes = if rows.is_power_of_two() { grid(a) } else { None };
+    if let Some(sides) = boxes {
+        return boxes_of(sides, rows);
+    }
+    let mut order = compact(a, rows).order().to_vec();
+    order.chunks_mut(rows.max(1)).for_each(<[u32]>::sort_unstable);
+    let starts = (0..n).step_by(rows.max(1)).chain([n]).map(|start| start as u32).collect();
+    (Permutation::known(order), starts)
 }
 
 /// Cells of a grid along each axis, if a matrix couples each only with some of its nearest neighbours.
-fn grid<T: Scalar>(a: &Csr<T>) -> Option<[usize; 3]> {
+fn grid(a: PatternRef<'_>) -> Option<[usize; 3]> {
     // Distances of entries from the diagonal: 1, and those to the adjacent line and plane.
     let mut strides = vec![1usize];
-    for i in 0..a.rows() {
-        for &j in a.row_slices(i).0 {
+    for i in 0..a.rows {
+        for &j in a.row(i) {
             let distance = i.abs_diff(j as usize);
             if distance > 1 && !strides.contains(&distance) {
                 strides.push(distance);
@@ -99,13 +100,13 @@ fn grid<T: Scalar>(a: &Csr<T>) -> Option<[usize; 3]> {
         }
     }
     strides.sort_unstable();
-    let [x, y] = [*strides.get(1)?, *strides.get(2).unwrap_or(&a.rows())];
-    let divides = y.is_multiple_of(x) && a.rows().is_multiple_of(y);
+    let [x, y] = [*strides.get(1)?, *strides.get(2).unwrap_or(&a.rows)];
+    let divides = y.is_multiple_of(x) && a.rows.is_multiple_of(y);
     // No coupling wraps around the end of a line or plane.
     let within =
         |i: usize, j: usize| i / x == j / x || i.abs_diff(j) > 1 && (i / y == j / y || i.abs_diff(j) > x);
-    let fits = divides && (0..a.rows()).all(|i| a.row_slices(i).0.iter().all(|&j| within(i, j as usize)));
-    fits.then(|| [x, y / x, a.rows() / y])
+    let fits = divides && (0..a.rows).all(|i| a.row(i).iter().all(|&j| within(i, j as usize)));
+    fits.then(|| [x, y / x, a.rows / y])
 }
 
 /// Boxes of `cells` cells of a grid, a power of two, with sides as equal as possible; those at the ends of
@@ -142,6 +143,7 @@ fn boxes_of(sides: [usize; 3], cells: usize) -> (Permutation, Vec<u32>) {
 #[cfg(test)]
 mod tests {
     use super::{compact_parts, grid, parts};
+    use crate::storage::pattern::PatternRef;
     use crate::{Csr, Spec, Triplets};
 
     /// Fraction of the entries that couple different parts.
@@ -176,7 +178,7 @@ mod tests {
             ("gen:poisson1d:64", 16, None, vec![16; 4]),
         ] {
             let a = Spec::parse(name).unwrap().build::<f64>().unwrap();
-            assert_eq!(grid(&a), sides, "{name}");
+            assert_eq!(grid(PatternRef::of(&a)), sides, "{name}");
             let (order, starts) = parts(&a, rows);
             let got: Vec<u32> = starts.windows(2).map(|w| w[1] - w[0]).collect();
             assert_eq!(got, sizes, "{name}");
@@ -191,7 +193,7 @@ mod tests {
                 triplets.push(i, j, 1.0);
             }
         }
-        assert_eq!(grid::<f64>(&triplets.to_csr().unwrap()), None);
+        assert_eq!(grid(PatternRef::of::<f64>(&triplets.to_csr().unwrap())), None);
     }
 
     #[test]

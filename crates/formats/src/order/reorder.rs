@@ -1,8 +1,9 @@
 //! Orders of rows that keep coupled rows close together.
 use crate::order::graph::{Graph, Search};
+use crate::storage::pattern::PatternRef;
 use crate::{Csr, PACKET, Permutation};
 use lacuna_engine::text::shown_word;
-use lacuna_engine::{Error, Result, Scalar, compiled_here};
+use lacuna_engine::{Error, Result, Scalar};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
@@ -52,17 +53,37 @@ pub struct Profile {
 impl Profile {
     /// The profile of a matrix. Reads the first and last entry of each row.
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
-        compiled_here!(T, |a: &Csr<T>| -> Profile {
-            let mut found = Profile { bandwidth: 0, profile: 0 };
-            for i in 0..a.rows() {
-                if let ([first, .., last] | [first @ last], _) = a.row_slices(i) {
-                    let left = i.saturating_sub(*first as usize);
-                    found.bandwidth = found.bandwidth.max(left).max((*last as usize).saturating_sub(i));
-                    found.profile += left as u64;
-                }
+        Self::of_pattern(PatternRef::of(a))
+    }
+
+    fn of_pattern(a: PatternRef<'_>) -> Self {
+        let mut found = Profile { bandwidth: 0, profile: 0 };
+        for i in 0..a.rows {
+            if let [first, .., last] | [first @ last] = a.row(i) {
+                found.add(i, *first, *last);
             }
-            found
-        })(a)
+        }
+        found
+    }
+
+    /// The profile that a square matrix would have in an order.
+    fn permuted(a: PatternRef<'_>, order: &Permutation) -> Self {
+        let place = order.inverse();
+        let mut found = Profile { bandwidth: 0, profile: 0 };
+        for (i, &old) in order.order().iter().enumerate() {
+            let columns = a.row(old as usize).iter().map(|&j| place[j as usize]);
+            if let (Some(first), Some(last)) = (columns.clone().min(), columns.max()) {
+                found.add(i, first, last);
+            }
+        }
+        found
+    }
+
+    /// Adds row `i` with entries from column `first` to column `last`.
+    fn add(&mut self, i: usize, first: u32, last: u32) {
+        let left = i.saturating_sub(first as usize);
+        self.bandwidth = self.bandwidth.max(left).max((last as usize).saturating_sub(i));
+        self.profile += left as u64;
     }
 }
 
@@ -72,35 +93,37 @@ impl Profile {
 /// # Errors
 /// [`Error::Argument`] for an unknown name, [`Error::Shape`] if the matrix is not square.
 pub fn reorder<T: Scalar>(a: &Csr<T>, name: &str) -> Result<Option<Permutation>> {
-    compiled_here!(T, |a: &Csr<T>, name: &str| -> Result<Option<Permutation>> {
-        if a.rows() != a.cols() {
-            let (expected, got) = ("a square matrix".into(), (a.rows(), a.cols()));
-            return Err(Error::Shape { operation: "reorder".into(), expected, got });
+    ordered(PatternRef::of(a), name)
+}
+
+fn ordered(a: PatternRef<'_>, name: &str) -> Result<Option<Permutation>> {
+    if a.rows != a.cols {
+        let (expected, got) = ("a square matrix".into(), (a.rows, a.cols));
+        return Err(Error::Shape { operation: "reorder".into(), expected, got });
+    }
+    let order = match name {
+        "none" => return Ok(None),
+        "auto" => {
+            let now = Profile::of_pattern(a).profile;
+            if now < WIDE.saturating_mul(a.rows as u64) {
+                return Ok(None);
+            }
+            let order = cuthill_mckee(a);
+            let then = Profile::permuted(a, &order).profile;
+            return Ok((then <= now / WORTHWHILE).then_some(order));
         }
-        let order = match name {
-            "none" => return Ok(None),
-            "auto" => {
-                let now = Profile::of(a).profile;
-                if now < WIDE.saturating_mul(a.rows() as u64) {
-                    return Ok(None);
-                }
-                let order = reverse_cuthill_mckee(a);
-                let then = Profile::of(&a.permuted(&order)?).profile;
-                return Ok((then <= now / WORTHWHILE).then_some(order));
-            }
-            "rcm" => reverse_cuthill_mckee(a),
-            "length" => by_length(a),
-            "parts" => by_parts(a, PART),
-            "packets" => by_parts(a, PACKET),
-            _ => {
-                let names: Vec<_> = ORDERS.iter().map(|o| o.name).collect();
-                let (names, name) = (names.join(", "), shown_word(name));
-                let message = format!("expected none, auto or one of {names}, got `{name}`");
-                return Err(Error::Argument { what: "reorder".into(), message });
-            }
-        };
-        Ok(Some(order).filter(|order| !order.order().is_sorted()))
-    })(a, name)
+        "rcm" => cuthill_mckee(a),
+        "length" => lengths_falling(a),
+        "parts" => connected_parts(a, PART),
+        "packets" => connected_parts(a, PACKET),
+        _ => {
+            let names: Vec<_> = ORDERS.iter().map(|o| o.name).collect();
+            let (names, name) = (names.join(", "), shown_word(name));
+            let message = format!("expected none, auto or one of {names}, got `{name}`");
+            return Err(Error::Argument { what: "reorder".into(), message });
+        }
+    };
+    Ok(Some(order).filter(|order| !order.order().is_sorted()))
 }
 
 /// Reverse Cuthill-McKee: each component starting at a peripheral row, neighbours by increasing degree, then
@@ -109,69 +132,75 @@ pub fn reorder<T: Scalar>(a: &Csr<T>, name: &str) -> Result<Option<Permutation>>
 /// Reference: Cuthill and McKee 1969, doi:10.1145/800195.805928; George and Liu 1979,
 /// doi:10.1145/355841.355845.
 pub fn reverse_cuthill_mckee<T: Scalar>(a: &Csr<T>) -> Permutation {
-    compiled_here!(T, |a: &Csr<T>| -> Permutation {
-        let graph = Graph::of(a);
-        let mut order = Vec::with_capacity(graph.len());
-        let mut taken = vec![false; graph.len()];
-        let mut search = Search::new(graph.len());
-        let mut next = Vec::new();
-        for first in 0..graph.len() as u32 {
-            if taken[first as usize] {
-                continue;
-            }
-            let mut at = order.len();
-            let start = graph.peripheral(first, &taken, &mut search, usize::MAX);
-            taken[start as usize] = true;
-            order.push(start);
-            while let Some(&row) = order.get(at) {
-                at += 1;
-                next.clear();
-                next.extend(graph.of_row(row).iter().copied().filter(|&j| !taken[j as usize]));
-                next.sort_by_key(|&j| graph.degree(j));
-                next.iter().for_each(|&j| taken[j as usize] = true);
-                order.extend(&next);
-            }
+    cuthill_mckee(PatternRef::of(a))
+}
+
+fn cuthill_mckee(a: PatternRef<'_>) -> Permutation {
+    let graph = Graph::of(a);
+    let mut order = Vec::with_capacity(graph.len());
+    let mut taken = vec![false; graph.len()];
+    let mut search = Search::new(graph.len());
+    let mut next = Vec::new();
+    for first in 0..graph.len() as u32 {
+        if taken[first as usize] {
+            continue;
         }
-        order.reverse();
-        Permutation::known(order)
-    })(a)
+        let mut at = order.len();
+        let start = graph.peripheral(first, &taken, &mut search, usize::MAX);
+        taken[start as usize] = true;
+        order.push(start);
+        while let Some(&row) = order.get(at) {
+            at += 1;
+            next.clear();
+            next.extend(graph.of_row(row).iter().copied().filter(|&j| !taken[j as usize]));
+            next.sort_by_key(|&j| graph.degree(j));
+            next.iter().for_each(|&j| taken[j as usize] = true);
+            order.extend(&next);
+        }
+    }
+    order.reverse();
+    Permutation::known(order)
 }
 
 /// Rows by decreasing length; rows of equal length keep their order.
 pub fn by_length<T: Scalar>(a: &Csr<T>) -> Permutation {
-    compiled_here!(T, |a: &Csr<T>| -> Permutation {
-        let mut order: Vec<u32> = (0..a.rows() as u32).collect();
-        order.sort_by_key(|&row| Reverse(a.row_slices(row as usize).0.len()));
-        Permutation::known(order)
-    })(a)
+    lengths_falling(PatternRef::of(a))
+}
+
+fn lengths_falling(a: PatternRef<'_>) -> Permutation {
+    let mut order: Vec<u32> = (0..a.rows as u32).collect();
+    order.sort_by_key(|&row| Reverse(a.row(row as usize).len()));
+    Permutation::known(order)
 }
 
 /// Connected parts of `rows` rows, in order, each grown from a row that is far from the others and adjacent
 /// to the previous part.
 pub fn by_parts<T: Scalar>(a: &Csr<T>, rows: usize) -> Permutation {
-    compiled_here!(T, |a: &Csr<T>, rows: usize| -> Permutation {
-        let graph = Graph::of(a);
-        let mut order = Vec::with_capacity(graph.len());
-        let mut taken = vec![false; graph.len()];
-        let mut search = Search::new(graph.len());
-        let (mut border, mut left) = (VecDeque::<u32>::new(), 0);
-        for first in 0..graph.len() as u32 {
-            while !taken[first as usize] {
-                if left == 0 {
-                    left = rows.max(1);
-                    border.retain(|&row| !taken[row as usize]);
-                    let start = border.front().copied().unwrap_or(first);
-                    let reach = left.saturating_mul(SEARCHED);
-                    border = VecDeque::from([graph.peripheral(start, &taken, &mut search, reach)]);
-                }
-                let row = border.pop_front().unwrap_or(first);
-                if !std::mem::replace(&mut taken[row as usize], true) {
-                    order.push(row);
-                    left -= 1;
-                    border.extend(graph.of_row(row).iter().copied().filter(|&j| !taken[j as usize]));
-                }
+    connected_parts(PatternRef::of(a), rows)
+}
+
+fn connected_parts(a: PatternRef<'_>, rows: usize) -> Permutation {
+    let graph = Graph::of(a);
+    let mut order = Vec::with_capacity(graph.len());
+    let mut taken = vec![false; graph.len()];
+    let mut search = Search::new(graph.len());
+    let (mut border, mut left) = (VecDeque::<u32>::new(), 0);
+    for first in 0..graph.len() as u32 {
+        while !taken[first as usize] {
+            if left == 0 {
+                left = rows.max(1);
+                border.retain(|&row| !taken[row as usize]);
+                let start = border.front().copied().unwrap_or(first);
+                let reach = left.saturating_mul(SEARCHED);
+                border = VecDeque::from([graph.peripheral(start, &taken, &mut search, reach)]);
+            }
+            let row = border.pop_front().unwrap_or(first);
+            if !std::mem::replace(&mut taken[row as usize], true) {
+                order.push(row);
+                left -= 1;
+                border.extend(graph.of_row(row).iter().copied().filter(|&j| !taken[j as usize]));
             }
         }
-        Permutation::known(order)
-    })(a, rows)
+    }
+    Permutation::known(order)
 }

@@ -1,6 +1,8 @@
 //! A matching of rows and columns with large entries.
-use crate::{Csr, Permutation, matching};
-use lacuna_engine::{Scalar, compiled_here};
+use crate::order::matching::matched;
+use crate::storage::pattern::PatternRef;
+use crate::{Csr, Permutation};
+use lacuna_engine::Scalar;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -28,17 +30,31 @@ const MOST_EXAMINED: usize = 100;
 /// Reference: Duff and Koster 2001, doi:10.1137/S0895479899358443: shortest augmenting paths, with entry `(i, j)`
 /// at the distance `log(max_k |a_ik| / |a_ij|)`.
 pub fn heaviest_diagonal<T: Scalar>(a: &Csr<T>) -> Option<Permutation> {
-    compiled_here!(T, |a: &Csr<T>| -> Option<Permutation> { within(a, MOST_EXAMINED * a.nnz()) })(a)
+    within(PatternRef::of(a), costs(a), MOST_EXAMINED * a.nnz())
+}
+
+/// The distance of each entry; infinite for a stored zero.
+fn costs<T: Scalar>(a: &Csr<T>) -> Vec<f64> {
+    let mut costs = Vec::with_capacity(a.nnz());
+    for i in 0..a.rows() {
+        let values = a.row_slices(i).1;
+        let largest = values.iter().map(|v| v.modulus()).fold(0.0, f64::max).ln();
+        costs.extend(values.iter().map(|v| match v.modulus() {
+            0.0 => f64::INFINITY,
+            modulus => (largest - modulus.ln()).max(0.0),
+        }));
+    }
+    costs
 }
 
 /// [`heaviest_diagonal`] by searches that examine that many entries; then any diagonal without zeros.
-fn within<T: Scalar>(a: &Csr<T>, most: usize) -> Option<Permutation> {
-    if a.rows() != a.cols() {
+fn within(a: PatternRef<'_>, costs: Vec<f64>, most: usize) -> Option<Permutation> {
+    if a.rows != a.cols {
         return None;
     }
-    let mut search = Search::new(a);
+    let mut search = Search::new(a, costs);
     search.begin();
-    let left: Vec<u32> = (0..a.rows() as u32).filter(|&i| search.column_of[i as usize] == NONE).collect();
+    let left: Vec<u32> = (0..a.rows as u32).filter(|&i| search.column_of[i as usize] == NONE).collect();
     for &row in &left {
         if search.examined > most {
             return search.any();
@@ -71,9 +87,8 @@ impl PartialOrd for Near {
     }
 }
 
-struct Search<'a, T> {
-    a: &'a Csr<T>,
-    /// The distance of each entry; infinite for a stored zero.
+struct Search<'a> {
+    a: PatternRef<'a>,
     costs: Vec<f64>,
     /// Dual variables: no cost is below the sum of those of its row and column, and matched ones equal it.
     of_rows: Vec<f64>,
@@ -88,18 +103,9 @@ struct Search<'a, T> {
     examined: usize,
 }
 
-impl<'a, T: Scalar> Search<'a, T> {
-    fn new(a: &'a Csr<T>) -> Self {
-        let (n, m) = (a.rows(), a.cols());
-        let mut costs = Vec::with_capacity(a.nnz());
-        for i in 0..n {
-            let values = a.row_slices(i).1;
-            let largest = values.iter().map(|v| v.modulus()).fold(0.0, f64::max).ln();
-            costs.extend(values.iter().map(|v| match v.modulus() {
-                0.0 => f64::INFINITY,
-                modulus => (largest - modulus.ln()).max(0.0),
-            }));
-        }
+impl<'a> Search<'a> {
+    fn new(a: PatternRef<'a>, costs: Vec<f64>) -> Self {
+        let (n, m) = (a.rows, a.cols);
         Search {
             a,
             costs,
@@ -116,18 +122,18 @@ impl<'a, T: Scalar> Search<'a, T> {
     }
 
     /// The columns of a row with the costs of their entries.
-    fn entries(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + use<'a, '_, T> {
-        let start = self.a.row_ptr()[row] as usize;
-        let columns = self.a.row_slices(row).0;
+    fn entries(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + use<'a, '_> {
+        let start = self.a.row_ptr[row] as usize;
+        let columns = self.a.row(row);
         columns.iter().zip(&self.costs[start..]).map(|(&j, &cost)| (j as usize, cost))
     }
 
     /// The largest dual variables that the smallest costs allow, and rows matched with what is then tight.
     fn begin(&mut self) {
-        let n = self.a.rows();
+        let n = self.a.rows;
         for i in 0..n {
-            for (k, &j) in self.a.row_slices(i).0.iter().enumerate() {
-                let cost = self.costs[self.a.row_ptr()[i] as usize + k];
+            for (k, &j) in self.a.row(i).iter().enumerate() {
+                let cost = self.costs[self.a.row_ptr[i] as usize + k];
                 let least = &mut self.of_columns[j as usize];
                 *least = least.min(cost);
             }
@@ -151,7 +157,7 @@ impl<'a, T: Scalar> Search<'a, T> {
     fn augment(&mut self, start: u32) -> bool {
         let (mut row, mut walked) = (start as usize, 0.0);
         let end = loop {
-            self.examined += self.a.row_slices(row).0.len();
+            self.examined += self.a.row(row).len();
             self.relax(row, walked);
             let next = loop {
                 match self.nearest.pop() {
@@ -179,8 +185,8 @@ impl<'a, T: Scalar> Search<'a, T> {
 
     /// Distances of the columns of a row that is reached after `walked`.
     fn relax(&mut self, row: usize, walked: f64) {
-        let start = self.a.row_ptr()[row] as usize;
-        for (k, &column) in self.a.row_slices(row).0.iter().enumerate() {
+        let start = self.a.row_ptr[row] as usize;
+        for (k, &column) in self.a.row(row).iter().enumerate() {
             let j = column as usize;
             let reduced = (self.costs[start + k] - self.of_rows[row] - self.of_columns[j]).max(0.0);
             let distance = walked + reduced;
@@ -225,8 +231,9 @@ impl<'a, T: Scalar> Search<'a, T> {
 
     /// An order with any diagonal without zeros.
     fn any(&self) -> Option<Permutation> {
-        let mut row_of = vec![NONE; self.a.cols()];
-        for (i, j) in matching(self.a).into_iter().enumerate() {
+        let mut row_of = vec![NONE; self.a.cols];
+        let nonzero: Vec<bool> = self.costs.iter().map(|cost| cost.is_finite()).collect();
+        for (i, j) in matched(self.a, &nonzero).into_iter().enumerate() {
             row_of[j? as usize] = i as u32;
         }
         Some(Permutation::known(row_of))
@@ -235,7 +242,8 @@ impl<'a, T: Scalar> Search<'a, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{heaviest_diagonal, within};
+    use super::{costs, heaviest_diagonal, within};
+    use crate::storage::pattern::PatternRef;
     use crate::{Csr, Triplets};
     use proptest::prelude::*;
 
@@ -283,7 +291,7 @@ mod tests {
             (0..5).for_each(|k| triplets.push(i, (i * 7 + k * k) % n, 1.0 + ((i * 13 + k * 29) % 31) as f64));
         }
         let a = triplets.to_csr().unwrap();
-        let orders = [0, usize::MAX].map(|most| within(&a, most).unwrap());
+        let orders = [0, usize::MAX].map(|most| within(PatternRef::of(&a), costs(&a), most).unwrap());
         let products = orders.each_ref().map(|order| {
             let diagonal = order.order().iter().enumerate().map(|(j, &i)| a.get(i as usize, j).unwrap());
             diagonal.map(f64::ln).sum::<f64>()

@@ -4,6 +4,7 @@ use crate::build::cut::cut;
 use crate::parallel;
 use crate::storage::checks::check_sizes;
 use crate::storage::csr::lanes;
+use crate::storage::pattern::PatternRef;
 use lacuna_engine::{Argument, Error, Format, Result, Scalar};
 
 /// Block sizes with kernels.
@@ -51,9 +52,9 @@ impl<T: Scalar> Bcsr<T> {
             return Err(Error::Unsupported { operation: OPERATION.into(), message });
         }
         let block_rows = rows / block;
-        let count = |i| match whole_blocks(a, i, [block; 2]) {
+        let count = |i| match whole_blocks(PatternRef::of(a), i, [block; 2]) {
             Some(own) => own.len() / block,
-            None => columns(a, i, block).count(),
+            None => columns(PatternRef::of(a), i, block).count(),
         };
         let counts = parallel::collect(block_rows, RUN, |i| count(i) as u32);
         let mut row_ptr = Vec::with_capacity(block_rows + 1);
@@ -76,7 +77,7 @@ impl<T: Scalar> Bcsr<T> {
             for i in block_rows {
                 let range = row_ptr[i] as usize - start..row_ptr[i + 1] as usize - start;
                 let own = &mut c[range.clone()];
-                if let Some(whole) = whole_blocks(a, i, [block; 2]) {
+                if let Some(whole) = whole_blocks(PatternRef::of(a), i, [block; 2]) {
                     own.iter_mut()
                         .zip(whole.iter().step_by(block))
                         .for_each(|(at, c)| *at = c / block as u32);
@@ -87,7 +88,9 @@ impl<T: Scalar> Bcsr<T> {
                     }
                     continue;
                 }
-                own.iter_mut().zip(columns(a, i, block)).for_each(|(at, column)| *at = column);
+                own.iter_mut()
+                    .zip(columns(PatternRef::of(a), i, block))
+                    .for_each(|(at, column)| *at = column);
                 for r in 0..block {
                     let mut k = 0;
                     for (j, value) in a.row_entries(i * block + r) {
@@ -127,12 +130,12 @@ impl<T: Scalar> Bcsr<T> {
 }
 
 /// The columns of a block row, if there are any, its rows have the same ones and these fill blocks.
-pub(crate) fn whole_blocks<T: Scalar>(
-    a: &Csr<T>,
+pub(crate) fn whole_blocks(
+    a: PatternRef<'_>,
     block_row: usize,
     [rows, columns]: [usize; 2],
 ) -> Option<&[u32]> {
-    let row = |r: usize| a.row_slices(block_row * rows + r).0;
+    let row = |r: usize| a.row(block_row * rows + r);
     let (first, last) = (row(0), columns as u32 - 1);
     let fills =
         |block: &[u32]| block[0].is_multiple_of(columns as u32) && block[columns - 1] - block[0] == last;
@@ -142,13 +145,9 @@ pub(crate) fn whole_blocks<T: Scalar>(
 }
 
 /// The block columns of a block row that hold an entry, in increasing order.
-pub(crate) fn columns<T: Scalar>(
-    a: &Csr<T>,
-    block_row: usize,
-    block: usize,
-) -> impl Iterator<Item = u32> + '_ {
+pub(crate) fn columns(a: PatternRef<'_>, block_row: usize, block: usize) -> impl Iterator<Item = u32> + '_ {
     let mut rows: [&[u32]; MOST] = std::array::from_fn(|r| match r < block {
-        true => a.row_slices(block_row * block + r).0,
+        true => a.row(block_row * block + r),
         false => &[],
     });
     std::iter::from_fn(move || {

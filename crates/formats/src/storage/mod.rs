@@ -10,6 +10,7 @@ pub(crate) mod interpolation;
 pub(crate) mod packed;
 pub(crate) mod padding;
 pub(crate) mod pair;
+pub(crate) mod pattern;
 pub(crate) mod pkt;
 pub(crate) mod sell;
 pub(crate) mod stencil;
