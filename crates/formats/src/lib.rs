@@ -29,6 +29,7 @@ mod order;
 pub mod parallel;
 mod storage;
 
+pub use algebra::CsrTransposed;
 pub use build::assembly::{Assembled, Assembly, AssemblyPlan, Elements, FIXED};
 pub use build::csr_ref::CsrRef;
 pub use build::triplets::Triplets;

@@ -141,3 +141,16 @@ impl<T: Scalar> Extend<(usize, usize, T)> for Triplets<T> {
         entries.into_iter().for_each(|(i, j, value)| self.push(i, j, value));
     }
 }
+
+/// A matrix as large as its entries need; for one that ends with empty rows or columns, [`Triplets::new`] and
+/// [`Triplets::extend`].
+impl<T: Scalar> FromIterator<(usize, usize, T)> for Triplets<T> {
+    fn from_iter<I: IntoIterator<Item = (usize, usize, T)>>(entries: I) -> Self {
+        let mut all = Triplets::new(0, 0);
+        for (i, j, value) in entries {
+            (all.rows, all.cols) = (all.rows.max(i.saturating_add(1)), all.cols.max(j.saturating_add(1)));
+            all.push(i, j, value);
+        }
+        all
+    }
+}
