@@ -28,7 +28,7 @@ fn time(dev: &Device, mode: &str, work: &Work) -> Done<Vec<u64>> {
     let operator = dev.matrix::<f64>(convert(a, "dia")?)?;
     let cycle = TwoLevel { side: *side, of_box: side.div_ceil(32).max(4), narrow: *narrow };
     let m = Placed::new(dev, Box::new(cycle), a, *operator, Setup::new())?;
-    let stop = Stop { rtol: 0.0, max_iters: *iterations, ..Stop::default() };
+    let stop = Stop::default().rtol(0.0).max_iters(*iterations);
     let m = Some(&m as &dyn LinOp<f64>);
     let mut solver = Solver::new(dev, &operator, m, &*method("cg", &Options::default())?, stop)?;
     let b: Vec<f64> = (0..a.rows()).map(|i| (i * 7919 % 1013) as f64 / 1013.0 - 0.4).collect();
@@ -55,13 +55,13 @@ fn time(dev: &Device, mode: &str, work: &Work) -> Done<Vec<u64>> {
 fn cuda(work: &Work) -> Done<Vec<Vec<u64>>> {
     use lacuna_cuda::{Cuda, CudaOptions, Mode};
     let modes = [("jit", Mode::Jit), ("graph", Mode::Graph), ("stream", Mode::Stream)];
-    let open = |mode| Cuda::with(&CudaOptions { mode: Some(mode), ..CudaOptions::default() });
+    let open = |mode| Cuda::with(&CudaOptions::default().mode(mode));
     modes.into_iter().map(|(name, mode)| time(&open(mode)?.into(), name, work)).collect()
 }
 
 fn opencl(work: &Work) -> Done<Vec<Vec<u64>>> {
     use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
-    let open = |mode| OpenCl::new(OpenClOptions { mode, ..OpenClOptions::from_env()? });
+    let open = |mode| OpenCl::new(OpenClOptions::from_env()?.mode(mode));
     let can = open(Mode::Auto)?.modes();
     let modes = [("jit", Mode::Jit), ("launches", Mode::Launches)];
     let modes = modes.into_iter().filter(|(_, mode)| can.contains(mode));

@@ -185,7 +185,7 @@ pub fn panics_in_solves<T: Scalar>(make: fn() -> Device) {
     let format: Arc<dyn Format<T>> = Arc::new(Panics { n, row: row.clone() });
     let Ok(a) = dev.matrix(format) else { return };
     let method = method("richardson", &Options::default()).unwrap();
-    let stop = Stop { max_iters: 20, ..Stop::default() };
+    let stop = Stop::default().max_iters(20);
     let mut solver = Solver::new(dev, &a, None, &*method, stop).unwrap();
     let b = Rng::new(3).vector::<T>(n);
     let mut expected = vec![T::zero(); n];

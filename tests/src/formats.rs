@@ -274,7 +274,7 @@ pub fn solves<T: Scalar>(make: fn() -> Device) {
         for (format, stored) in every(make, &a) {
             on_both!(make, format!("{method_name} of {name} in {format}"), |dev| {
                 let mut trace = Trace::new();
-                let stop = Stop { rtol: 0.0, max_iters: 12, ..Stop::default() };
+                let stop = Stop::default().rtol(0.0).max_iters(12);
                 let operator = dev.matrix(stored.clone()).unwrap();
                 let method = method(method_name, &Options::default()).unwrap();
                 let mut solver = Solver::new(dev, &operator, None, &*method, stop).unwrap();

@@ -53,7 +53,7 @@ pub fn exact_start<T: Scalar>(make: fn() -> Device) {
         let dev = &make().scope();
         let (_, mut solver) = solver(dev, &a, &case(info.name));
         for rtol in [tolerance::<T>(), 0.0] {
-            solver.set_stop(Stop { rtol, ..Stop::default() });
+            solver.set_stop(Stop::default().rtol(rtol));
             let mut guess = x.clone();
             let outcome = solver.solve(&b, &mut guess).unwrap();
             assert_eq!((outcome.reason, outcome.iterations), (Reason::Converged, 0), "{outcome:?}");
@@ -69,7 +69,7 @@ pub fn tolerance_zero<T: Scalar>(make: fn() -> Device) {
     let a = generated::<T>(case("").matrix);
     let b = Rng::new(3).vector::<T>(a.rows());
     for info in rapid() {
-        let stop = Stop { rtol: 0.0, max_iters: 3000, ..Stop::default() };
+        let stop = Stop::default().rtol(0.0).max_iters(3000);
         on_both!(make, info.name, |dev| {
             let (_, mut solver) = solver_with(dev, &a, &case(info.name), &Options::default(), stop);
             let mut x = vec![T::zero(); a.rows()];
@@ -204,9 +204,9 @@ pub fn wrong_lengths<T: Scalar>(make: fn() -> Device) {
     let shape = Solver::new(dev, &square, Some(other), &*m, Stop::default()).err().unwrap();
     assert!(matches!(shape, Error::Shape { got: (5, 5), .. }), "{shape}");
     for wrong in [f64::NAN, -1.0] {
-        let stop = Stop { rtol: wrong, ..Stop::default() };
+        let stop = Stop::default().rtol(wrong);
         fails(Solver::new(dev, &square, None, &*m, stop), &["rtol"]);
-        let stop = Stop { atol: wrong, ..Stop::default() };
+        let stop = Stop::default().atol(wrong);
         fails(Solver::new(dev, &square, None, &*m, stop), &["atol"]);
     }
     fails(method::<T>("conjugate", &Options::default()), &["conjugate", "gmres"]);
@@ -377,12 +377,12 @@ pub fn refused_allocations<T: Scalar>(make: fn() -> Device) {
 pub fn endless_limits<T: Scalar>(make: fn() -> Device) {
     let a = generated::<T>(case("").matrix);
     let dev = &make().scope();
-    let stop = Stop { rtol: tolerance::<T>(), atol: 0.0, max_iters: u64::MAX, dtol: f64::INFINITY };
+    let stop = Stop::default().rtol(tolerance::<T>()).max_iters(u64::MAX).dtol(f64::INFINITY);
     let (_, mut solver) = solver_with(dev, &a, &case("cg"), &Options::default(), stop);
     let outcome = solver.solve(&vec![T::one(); a.rows()], &mut vec![T::zero(); a.rows()]).unwrap();
     assert_eq!(outcome.reason, Reason::Converged, "{outcome:?}");
     // An infinite tolerance is met at once.
-    solver.set_stop(Stop { rtol: f64::INFINITY, ..stop });
+    solver.set_stop(stop.rtol(f64::INFINITY));
     let outcome = solver.solve(&vec![T::one(); a.rows()], &mut vec![T::zero(); a.rows()]).unwrap();
     assert_eq!((outcome.reason, outcome.iterations), (Reason::Converged, 0), "{outcome:?}");
 }

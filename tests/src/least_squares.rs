@@ -19,7 +19,7 @@ pub fn shapes<T: Scalar>(make: fn() -> Device) {
                 let (a, b) = (random_matrix::<T>(rng, rows, cols, 7), rng.vector::<T>(rows));
                 let operator = Device::matrix(dev, Arc::new(a.clone())).unwrap();
                 let pair = paired(dev, operator.clone(), &a, true);
-                let stop = Stop { rtol: tolerance::<T>(), max_iters: 60, ..Stop::default() };
+                let stop = Stop::default().rtol(tolerance::<T>()).max_iters(60);
                 let method = method(info.name, &Options::default()).unwrap();
                 let m = placed(dev, precond, &a, *operator);
                 let m = m.as_ref().map(|m| m as &dyn LinOp<T>);

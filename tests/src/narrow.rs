@@ -218,7 +218,7 @@ fn cycles<T: Scalar>(make: fn() -> Device, side: usize, narrow: bool) {
             let method = method(info.name, &Options::default()).unwrap();
             // The recurrences of `cg` assume a linear M, which rounding satisfies to single precision.
             let rtol = if narrow { tolerance::<T>().max(1e-6) } else { tolerance::<T>() };
-            let stop = Stop { rtol, max_iters: 3000, ..Stop::default() };
+            let stop = Stop::default().rtol(rtol).max_iters(3000);
             let (b, n) = (Rng::new(7).vector::<T>(a.rows()), a.rows());
             let mut counts = [None, Some(&m as &dyn LinOp<T>)].map(|m| {
                 let mut solver = Solver::new(dev, &operator, m, &*method, stop).unwrap();

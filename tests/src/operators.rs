@@ -220,8 +220,8 @@ pub fn host<T: Scalar>(make: fn() -> Device) {
             let m = HostOperator::new(n, move |x: &[T], y: &mut [T]| {
                 x.iter().zip(y).for_each(|(x, y)| *y = *x * third);
             });
-            let method = method(info.name, &Options { restart: Some(9), ..Options::default() }).unwrap();
-            let stop = Stop { rtol: tolerance::<T>(), max_iters: 300, ..Stop::default() };
+            let method = method(info.name, &Options::default().restart(9)).unwrap();
+            let stop = Stop::default().rtol(tolerance::<T>()).max_iters(300);
             let mut solver = Solver::new(dev, &a, Some(&m), &*method, stop).unwrap();
             let (b, mut x) = (Rng::new(5).vector::<T>(n), vec![T::zero(); n]);
             let outcome = solver.solve(&b, &mut x).unwrap();
@@ -244,7 +244,7 @@ pub fn host_panics<T: Scalar>(make: fn() -> Device) {
         differences(x, y);
     });
     let method = method("cg", &Options::default()).unwrap();
-    let mut solver = Solver::new(dev, &a, None, &*method, Stop { max_iters: 50, ..Stop::default() }).unwrap();
+    let mut solver = Solver::new(dev, &a, None, &*method, Stop::default().max_iters(50)).unwrap();
     let b = vec![T::one(); n];
     let failed = solver.solve(&b, &mut vec![T::zero(); n]);
     let Err(Error::Function { message }) = failed else { panic!("{failed:?}") };

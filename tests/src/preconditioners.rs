@@ -130,8 +130,8 @@ pub fn own<T: Scalar>(make: fn() -> Device) {
             let operator = dev.matrix(Arc::new(a.clone())).unwrap();
             let m = Placed::new(dev, Box::new(OwnSgs), &a, operator, Setup::new()).unwrap();
             assert_eq!(m.report()[0], ("sweeps", "2".to_string()));
-            let options = Options { restart: Some(12), ..Options::default() };
-            let stop = Stop { rtol: tolerance::<T>(), max_iters: 60, ..Stop::default() };
+            let options = Options::default().restart(12);
+            let stop = Stop::default().rtol(tolerance::<T>()).max_iters(60);
             let method = method(info.name, &options).unwrap();
             let mut solver = Solver::new(dev, &operator, Some(&m), &*method, stop).unwrap();
             solve_with(dev, &mut solver, &right_hand_side(a.rows(), 1), &mut vec![T::zero(); a.rows()])
@@ -169,7 +169,7 @@ pub fn new_values<T: Scalar>(make: fn() -> Device) {
             let operator = dev.matrix(stored).unwrap();
             let mut m = placed(dev, case.precond, &a, operator);
             let method = method(case.method, &Options::default()).unwrap();
-            let stop = Stop { rtol: tolerance::<T>(), max_iters: 60, ..Stop::default() };
+            let stop = Stop::default().rtol(tolerance::<T>()).max_iters(60);
             let operand = m.as_ref().map(|m| m as &dyn LinOp<T>);
             let mut solver = Solver::new(dev, &operator, operand, &*method, stop).unwrap();
             for step in 0..3 {

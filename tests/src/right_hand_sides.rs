@@ -24,7 +24,7 @@ fn sides<T: Scalar>(n: usize, solution: &[T]) -> ([Vec<T>; 3], [Vec<T>; 3]) {
 /// If a case fails.
 pub fn agree<T: Scalar>(make: fn() -> Device) {
     // Some columns meet their goals while others begin a second or third cycle.
-    let options = Options { restart: Some(12), ..Options::default() };
+    let options = Options::default().restart(12);
     let mut tried = Vec::new();
     for (info, matrix, precond) in METHODS
         .iter()
@@ -34,7 +34,7 @@ pub fn agree<T: Scalar>(make: fn() -> Device) {
     {
         let case = Case { matrix, method: info.name, precond, max_iters: 200 };
         let a = generated::<T>(matrix);
-        let (n, stop) = (a.rows(), Stop { rtol: tolerance::<T>(), max_iters: 200, ..Stop::default() });
+        let (n, stop) = (a.rows(), Stop::default().rtol(tolerance::<T>()).max_iters(200));
         let mut takes = false;
         on_both!(make, format!("{case:?}"), |dev| {
             let mut trace = Trace::new();

@@ -51,8 +51,8 @@ pub(crate) fn right_hand_side<T: Scalar>(n: usize, seed: u64) -> Vec<T> {
 /// # Panics
 /// If it cannot be created.
 pub fn solver<T: Scalar>(dev: &Scope, a: &Csr<T>, case: &Case) -> (Matrix<T>, Solver<T>) {
-    let options = Options { restart: Some(12), ..Options::default() };
-    let stop = Stop { rtol: tolerance::<T>(), max_iters: case.max_iters, ..Stop::default() };
+    let options = Options::default().restart(12);
+    let stop = Stop::default().rtol(tolerance::<T>()).max_iters(case.max_iters);
     solver_with(dev, a, case, &options, stop)
 }
 
@@ -214,7 +214,7 @@ pub fn warm_start<T: Scalar>(make: fn() -> Device) {
             let mut x = vec![T::zero(); a.rows()];
             let cold = solver.solve(&b, &mut x).unwrap().clone();
             assert_eq!(cold.reason, Reason::Converged, "{cold:?}");
-            let relax = Stop { rtol: 2.0 * tolerance::<T>(), max_iters: 400, ..Stop::default() };
+            let relax = Stop::default().rtol(2.0 * tolerance::<T>()).max_iters(400);
             solver.set_stop(relax);
             let mut again = x.clone();
             let warm = solver.solve(&b, &mut again).unwrap().clone();
@@ -262,7 +262,7 @@ pub fn cancelled<T: Scalar>(make: fn() -> Device) {
                 && (watched[1].residual > 0.0 || info.least_squares()),
             "{watched:?}"
         );
-        used.set_stop(Stop { rtol: tolerance::<T>(), max_iters: 30, ..Stop::default() });
+        used.set_stop(Stop::default().rtol(tolerance::<T>()).max_iters(30));
         let got = solve_with(dev, &mut used, &b, &mut vec![T::zero(); n]);
         let fresh = &make().scope();
         let (_, mut fresh_solver) = solver(fresh, &a, &Case { max_iters: 30, ..case });
@@ -281,9 +281,10 @@ pub fn gmres_variants<T: Scalar>(make: fn() -> Device) {
     for orthogonalization in every {
         for (side, precond) in [(Side::Right, "none"), (Side::Right, "jacobi"), (Side::Left, "jacobi")] {
             for restart in [0, 1, 7, 1000] {
-                let options = Options { restart: Some(restart), orthogonalization, side };
+                let options =
+                    Options::default().restart(restart).orthogonalization(orthogonalization).side(side);
                 let case = Case { precond, max_iters: if restart == 1000 { 200 } else { 30 }, ..case };
-                let stop = Stop { rtol: tolerance::<T>(), max_iters: case.max_iters, ..Stop::default() };
+                let stop = Stop::default().rtol(tolerance::<T>()).max_iters(case.max_iters);
                 on_both!(make, format!("{case:?} {options:?}"), |dev| {
                     let (_, mut solver) = solver_with(dev, &a, &case, &options, stop);
                     solve_with(dev, &mut solver, &b, &mut vec![T::zero(); a.rows()])

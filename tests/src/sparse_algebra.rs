@@ -238,7 +238,7 @@ pub fn set_ups<T: Scalar>(make: fn() -> Device) {
     let a = generated::<T>("gen:elasticity3d:5");
     let node = |k: usize| [k % 5 + 1, k / 5 % 6, k / 30].map(|c| c as f64 / 5.0);
     let points: Vec<[f64; 3]> = (0..a.rows() / 3).map(node).collect();
-    let options = lacuna_solvers::AmgOptions { coarsest: 20, ..Default::default() };
+    let options = lacuna_solvers::AmgOptions::default().coarsest(20);
     let mut amg = Amg::new(options).rigid_body_modes(&points);
     let mut compared = Compared { dev, cells: &[[3, 6], [6, 6]], count: 0 };
     let there = amg.set_up(&a, &mut Setup::new().with_algebra(&mut compared)).unwrap();

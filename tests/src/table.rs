@@ -21,8 +21,8 @@ pub fn equal_bits<T: Scalar>(make: fn() -> Device) {
         (name, a, formats)
     });
     let b = right_hand_side::<T>(suits_all.1.rows(), 1);
-    let options = Options { restart: Some(4), ..Options::default() };
-    let stop = Stop { rtol: 0.0, max_iters: 6, ..Stop::default() };
+    let options = Options::default().restart(4);
+    let stop = Stop::default().rtol(0.0).max_iters(6);
     for (turn, info) in METHODS.iter().enumerate() {
         let preconds: Vec<_> = PRECONDITIONERS.iter().filter(|p| info.accepts(p)).collect();
         for at in 0..preconds.len().max(suits_all.2.len()) {

@@ -10,16 +10,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// All threads take part even in small work, so that every case is divided among them.
 fn shared(threads: usize) -> lacuna_engine::Result<Cpu> {
-    Cpu::with(CpuOptions {
-        threads: Some(threads),
-        parallel_from: Some(0),
-        gather: true,
-        ..CpuOptions::default()
-    })
+    Cpu::with(CpuOptions::default().threads(threads).parallel_from(0).gather(true))
 }
 /// Threads join when available, so that a case may be divided from its middle on, or not at all.
 fn with(simd: Simd) -> lacuna_engine::Result<Cpu> {
-    Cpu::with(CpuOptions { threads: Some(2), simd, parallel_from: Some(0), ..CpuOptions::default() })
+    Cpu::with(CpuOptions::default().threads(2).simd(simd).parallel_from(0))
 }
 
 conformance!(threads_1, "cpu", || shared(1), [f32, f64, Complex32, Complex64]);
@@ -32,7 +27,7 @@ conformance!(baseline, "cpu", || with(Simd::Baseline), [f64, Complex32]);
 #[test]
 fn numbers_of_threads_that_there_cannot_be_are_refused() {
     for threads in [0, usize::MAX] {
-        let options = CpuOptions { threads: Some(threads), ..CpuOptions::default() };
+        let options = CpuOptions::default().threads(threads);
         let error = Cpu::with(options).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains(&threads.to_string()), "{error}");
     }
@@ -44,7 +39,7 @@ fn numbers_of_threads_that_there_cannot_be_are_refused() {
 fn a_panic_of_the_caller_ends_the_run() {
     let case = Case { matrix: "gen:poisson2d:300x300", method: "cg", precond: "none", max_iters: 1_000_000 };
     let (a, dev) = (generated::<f64>(case.matrix), &Device::new(shared(2).expect("a CPU backend")).scope());
-    let stop = Stop { rtol: 0.0, max_iters: case.max_iters, ..Stop::default() };
+    let stop = Stop::default().rtol(0.0).max_iters(case.max_iters);
     let (_, mut solver) = solver_with(dev, &a, &case, &Options::default(), stop);
     let (b, mut x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
     let mut watch = |_: lacuna_solvers::Watch| -> ControlFlow<()> { panic!("the caller's own") };

@@ -5,7 +5,7 @@ use lacuna_engine::{Complex32, Complex64, Device};
 use lacuna_tests::conformance;
 
 fn in_mode(mode: Mode) -> lacuna_engine::Result<Cuda> {
-    Cuda::with(&CudaOptions { mode: Some(mode), ..CudaOptions::default() })
+    Cuda::with(&CudaOptions::default().mode(mode))
 }
 
 /// What the backend does not support yet.

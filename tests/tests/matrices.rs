@@ -112,7 +112,7 @@ fn jacobi_cg_solves_positive_definite_systems() {
         for method in ["cg", "classical-cg"] {
             // In exact arithmetic n iterations are enough; rounding delays ill-conditioned systems by a multiple.
             let max_iters = 40 * a.rows() as u64 + 1000;
-            let (outcome, x) = solve(&a, method, Stop { rtol: 1e-6, max_iters, ..Stop::default() });
+            let (outcome, x) = solve(&a, method, Stop::default().rtol(1e-6).max_iters(max_iters));
             let checked = true_residual(&a, &b, &x);
             let sum: f64 = x.iter().sum();
             println!(
@@ -149,7 +149,7 @@ fn cg_tells_that_a_matrix_is_not_positive_definite() {
     for name in INDEFINITE {
         let a = read(&folder.join(format!("{name}.mtx")));
         for method in ["cg", "classical-cg"] {
-            let (outcome, _) = solve(&a, method, Stop { rtol: 1e-6, max_iters: 20_000, ..Stop::default() });
+            let (outcome, _) = solve(&a, method, Stop::default().rtol(1e-6).max_iters(20_000));
             let reported =
                 matches!(outcome.reason, Reason::IndefiniteOperator | Reason::IndefinitePreconditioner);
             assert!(reported, "{name} by {method}: {:?}", outcome.reason);
@@ -215,8 +215,8 @@ fn solved_by(folder: &Path, precond: &str) -> usize {
             Err(error) => format!("{error}"),
             Ok(m) => {
                 let set_up = began.elapsed();
-                let method = method("gmres", &Options { restart: Some(50), ..Options::default() }).unwrap();
-                let stop = Stop { rtol: 1e-8, max_iters: 1000, ..Stop::default() };
+                let method = method("gmres", &Options::default().restart(50)).unwrap();
+                let stop = Stop::default().rtol(1e-8).max_iters(1000);
                 let mut solver = Solver::new(&dev, &operator, Some(&m), &*method, stop).unwrap();
                 let mut x = vec![0.0; a.rows()];
                 let outcome = solver.solve(&b, &mut x).unwrap();

@@ -29,7 +29,7 @@ fn product<T: Scalar>(store: &mut HostStore, a: Matrix, x: Vector, y: Vector, na
 
 impl Backend for Mine {
     fn info(&self) -> DeviceInfo {
-        DeviceInfo { backend: "mine", name: "one thread".into(), units: 1, memory: None, details: Vec::new() }
+        DeviceInfo::new("mine", "one thread", 1)
     }
     lacuna_engine::host_memory!(store);
     fn free(&mut self, what: Resource) {

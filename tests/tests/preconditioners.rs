@@ -17,8 +17,8 @@ fn solve(a: &Arc<Csr<f64>>, by: &str, precond: &str) -> (Outcome, Vec<String>) {
     let placed =
         Placed::new(&dev, kind, a, *on, Setup::new()).unwrap_or_else(|error| panic!("{precond}: {error}"));
     let set_up = began.elapsed();
-    let stop = Stop { rtol: 1e-8, max_iters: 5000, ..Stop::default() };
-    let method = method(by, &Options { restart: Some(30), ..Options::default() }).unwrap();
+    let stop = Stop::default().rtol(1e-8).max_iters(5000);
+    let method = method(by, &Options::default().restart(30)).unwrap();
     let mut solver = Solver::new(&dev, &on, Some(&placed), &*method, stop).unwrap();
     let outcome = solver.solve(&vec![1.0; a.rows()], &mut vec![0.0; a.rows()]).unwrap().clone();
     let mut lines: Vec<_> = placed.report().iter().map(|(what, value)| format!("{what} {value}")).collect();

@@ -44,7 +44,7 @@ fn solver(a: &Csr<f64>, name: &str, precondition: M, options: &Options) -> (Devi
     let m = precondition.of(&jacobi, &opaque);
     let operator = WithAdjoint(&operator, &operator);
     take(&dev);
-    let stop = Stop { rtol: 0.0, max_iters: 20, ..Stop::default() };
+    let stop = Stop::default().rtol(0.0).max_iters(20);
     let method = method(name, options).unwrap();
     let solver = Solver::new(&dev, &operator, m, &*method, stop).unwrap();
     let made = take(&dev);
@@ -166,7 +166,7 @@ fn the_page_on_methods_is_true() {
 fn gmres_stores_its_basis_and_little_else() {
     let a = matrix();
     for (precondition, beside) in [(M::None, 0), (M::Jacobi, 1)] {
-        let options = Options { restart: Some(10), ..Options::default() };
+        let options = Options::default().restart(10);
         let (_, _, made) = solver(&a, "gmres", precondition, &options);
         assert_eq!(made.vectors, 2 + 11 + 1 + beside, "{precondition:?}"); // one is the best iterate
     }
@@ -177,8 +177,7 @@ fn gmres_stores_its_basis_and_little_else() {
 fn gmres_moves_its_basis_twice() {
     let (a, m) = (matrix(), 10);
     let n = a.rows();
-    let options =
-        Options { restart: Some(m), orthogonalization: Orthogonalization::Classical, ..Options::default() };
+    let options = Options::default().restart(m).orthogonalization(Orthogonalization::Classical);
     let (_, solver, _) = solver(&a, "gmres", M::None, &options);
     // Iteration j: A v: 2. Project: j + 1 columns, w. Subtract: j + 1 columns, w twice. Normalise: v twice.
     let vectors: usize = (0..m).map(|j| 2 + 2 + (j + 2) + (j + 3)).sum();
@@ -191,7 +190,7 @@ fn gmres_moves_its_basis_twice() {
 fn the_fewest_bytes_are_counted() {
     let (a, m) = (matrix(), 10u64);
     let program = |orthogonalization| {
-        let options = Options { restart: Some(m as usize), orthogonalization, ..Options::default() };
+        let options = Options::default().restart(m as usize).orthogonalization(orthogonalization);
         let (_, solver, _) = solver(&a, "gmres", M::None, &options);
         let program = solver.program();
         assert_eq!(program.bytes_of(m) / m, program.bytes_per_iteration() as u64);

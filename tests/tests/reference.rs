@@ -244,7 +244,7 @@ mod naive {
                 let diagonal = Placed::new(dev, Box::new(Jacobi), &a, *operator, Setup::new()).unwrap();
                 let m = precondition.then_some(&diagonal as &dyn LinOp<T>);
                 let rtol = T::EPSILON.sqrt();
-                let stop = Stop { rtol, max_iters: 3000, ..Stop::default() };
+                let stop = Stop::default().rtol(rtol).max_iters(3000);
                 let method = method(info.name, &Options::default()).unwrap();
                 let pair = paired(dev, operator, &a, method.needs_adjoint());
                 let mut solver = Solver::new(dev, &pair, m, &*method, stop).unwrap();

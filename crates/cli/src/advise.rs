@@ -48,12 +48,10 @@ impl Search<'_> {
         let a = self.source.read::<T>(quiet)?;
         let b = right_hand_side::<T>(self.rhs.as_ref(), &self.source, a.rows(), quiet)?;
         let (shape, nnz) = ((a.rows(), a.cols()), a.nnz());
-        let stop = Stop {
-            rtol: args.rtol.unwrap_or(LinearSystem::<T>::DEFAULT_RTOL),
-            atol: args.atol,
-            max_iters: args.max_iters.unwrap_or(most_iterations(shape.0.max(shape.1))),
-            ..Stop::default()
-        };
+        let stop = Stop::default()
+            .rtol(args.rtol.unwrap_or(LinearSystem::<T>::DEFAULT_RTOL))
+            .atol(args.atol)
+            .max_iters(args.max_iters.unwrap_or(most_iterations(shape.0.max(shape.1))));
         let norm = b.iter().map(|v| v.modulus().powi(2)).sum::<f64>().sqrt();
         let relative_tolerance = stop.rtol.max(stop.atol / norm);
         let mut progress: Option<Solving> = None;
@@ -128,11 +126,11 @@ fn command(args: &AdviseArgs) -> String {
 
 /// The same stopping criteria as a call in Rust; empty for the default ones.
 fn settings(args: &AdviseArgs) -> String {
-    let rtol = args.rtol.map(|rtol| format!("rtol: {rtol:e}, "));
-    let atol = Some(args.atol).filter(|atol| *atol > 0.0).map(|atol| format!("atol: {atol:e}, "));
-    let most = args.max_iters.map(|most| format!("max_iters: {most}, "));
+    let rtol = args.rtol.map(|rtol| format!(".rtol({rtol:e})"));
+    let atol = Some(args.atol).filter(|atol| *atol > 0.0).map(|atol| format!(".atol({atol:e})"));
+    let most = args.max_iters.map(|most| format!(".max_iters({most})"));
     let given: String = [rtol, atol, most].into_iter().flatten().collect();
-    if given.is_empty() { given } else { format!(".stop(Stop {{ {given}..Stop::default() }})") }
+    if given.is_empty() { given } else { format!(".stop(Stop::default(){given})") }
 }
 
 /// A method and its preconditioner.

@@ -33,8 +33,8 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
         }
         let mut described = Vec::new();
         for (index, device) in devices.iter().enumerate() {
-            let mut options = DeviceOptions::default().device(index.to_string());
-            options.threads = args.threads.map(usize::from);
+            let options =
+                DeviceOptions::default().threads(args.threads.map(usize::from)).device(index.to_string());
             match Described::of(backend.name, options, !args.no_measure) {
                 Ok(found) => {
                     say(&format!(" {index}:\n{}", found.text()))?;

@@ -90,7 +90,7 @@ type Ordered = (&'static str, Option<[Profile; 2]>);
 /// Every row order of a square matrix that changes it, and whether there is one for its diagonal.
 fn orders<T: Scalar>(a: &Csr<T>) -> Result<Vec<Ordered>> {
     let mut orders = Vec::new();
-    for order in &ORDERS {
+    for order in ORDERS {
         if let Some(permutation) = reorder(a, order.name)? {
             let permuted = a.permuted(&permutation)?;
             orders.push((order.name, Some([a, &permuted].map(Profile::of))));

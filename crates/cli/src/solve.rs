@@ -169,12 +169,10 @@ impl Solve<'_> {
     }
 
     fn stop<T: Scalar>(&self, a: &Csr<T>) -> Stop {
-        Stop {
-            rtol: self.args.rtol.unwrap_or(LinearSystem::<T>::DEFAULT_RTOL),
-            atol: self.args.atol,
-            max_iters: self.args.max_iters.unwrap_or(most_iterations(a.rows().max(a.cols()))),
-            ..Stop::default()
-        }
+        Stop::default()
+            .rtol(self.args.rtol.unwrap_or(LinearSystem::<T>::DEFAULT_RTOL))
+            .atol(self.args.atol)
+            .max_iters(self.args.max_iters.unwrap_or(most_iterations(a.rows().max(a.cols()))))
     }
 
     fn system<T: Scalar>(&self, a: Arc<Csr<T>>, stop: Stop) -> LinearSystem<T> {

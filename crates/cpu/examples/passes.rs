@@ -52,7 +52,7 @@ fn passes<T: Scalar>() -> Vec<(&'static str, Make<T>)> {
 
 fn time<T: Scalar>(n: usize, threads: Option<usize>, rounds: usize) {
     for (name, make) in passes::<T>() {
-        let dev = Device::new(Cpu::with(CpuOptions { threads, ..CpuOptions::default() }).unwrap()).scope();
+        let dev = Device::new(Cpu::with(CpuOptions::default().threads(threads)).unwrap()).scope();
         let ones = vec![T::one(); n];
         let vectors = std::array::from_fn(|_| {
             let v = dev.vector::<T>(n).unwrap();

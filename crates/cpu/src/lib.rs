@@ -40,6 +40,7 @@ pub enum Simd {
 
 /// Options of a [`Cpu`].
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct CpuOptions {
     /// Number of threads; all cores by default.
     pub threads: Option<usize>,
@@ -53,6 +54,13 @@ pub struct CpuOptions {
     /// programs delay them; the results are bitwise the same.
     pub gather: bool,
 }
+
+lacuna_engine::setters!(CpuOptions {
+    threads: impl Into<Option<usize>>,
+    simd: Simd,
+    parallel_from: impl Into<Option<usize>>,
+    gather: bool,
+});
 
 impl CpuOptions {
     /// The default of [`CpuOptions::parallel_from`]: the measured size from which two threads are faster.
@@ -198,13 +206,8 @@ impl Prepared {
 impl Backend for Cpu {
     fn info(&self) -> DeviceInfo {
         let instructions = format!("{:?}", self.arch).split('(').next().unwrap_or("?").to_string();
-        DeviceInfo {
-            backend: "cpu",
-            name: processor_name(),
-            units: self.threads(),
-            memory: None,
-            details: vec![("instructions", instructions)],
-        }
+        let info = DeviceInfo::new("cpu", processor_name(), self.threads());
+        info.details(vec![("instructions", instructions)])
     }
     fn formats(&self, _: usize, _: usize) -> &'static [Cost] {
         &spmv::COSTS

@@ -70,8 +70,7 @@ fn passes_give_the_bits_of_the_reference<T: Scalar>() {
     for n in [1, 33, 225, 256, 511, 1003, 20_003] {
         let expected = results::<T>(&Device::new(Reference::new()).scope(), n);
         for simd in [Simd::Best, Simd::Avx2, Simd::Baseline] {
-            let options =
-                CpuOptions { threads: Some(2), simd, parallel_from: Some(0), ..CpuOptions::default() };
+            let options = CpuOptions::default().threads(2).simd(simd).parallel_from(0);
             let got = results::<T>(&Device::new(Cpu::with(options).unwrap()).scope(), n);
             for (i, (got, expected)) in got.iter().zip(&expected).enumerate() {
                 let (pass, place) = (i / (7 * n + 3), i % (7 * n + 3));
@@ -119,8 +118,7 @@ fn loops_give_the_bits_of_the_reference<T: Scalar>() {
     for n in [255, 256, 1003, 70_003] {
         let expected = of_forms::<T>(&Device::new(Reference::new()).scope(), n);
         for simd in [Simd::Best, Simd::Avx2] {
-            let options =
-                CpuOptions { threads: Some(2), simd, parallel_from: Some(0), ..CpuOptions::default() };
+            let options = CpuOptions::default().threads(2).simd(simd).parallel_from(0);
             let got = of_forms::<T>(&Device::new(Cpu::with(options).unwrap()).scope(), n);
             for ((name, got), (_, expected)) in got.iter().zip(&expected) {
                 let same = bytemuck::cast_slice::<T, u8>(got) == bytemuck::cast_slice::<T, u8>(expected);
@@ -163,7 +161,7 @@ fn dots_of_long_vectors_give_the_bits_of_the_reference() {
         }
         all
     }
-    let options = CpuOptions { threads: Some(2), ..CpuOptions::default() };
+    let options = CpuOptions::default().threads(2);
     assert_eq!(
         sums(&Device::new(Cpu::with(options).unwrap()).scope()),
         sums(&Device::new(Reference::new()).scope())

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn cpu(threads: usize) -> Cpu {
     let (threads, parallel_from) = (Some(threads), Some(0));
-    Cpu::with(CpuOptions { threads, parallel_from, gather: true, ..CpuOptions::default() }).unwrap()
+    Cpu::with(CpuOptions::default().threads(threads).parallel_from(parallel_from).gather(true)).unwrap()
 }
 
 /// Random sequences of calls; `LACUNA_FUZZ_RUNS` sets another number.

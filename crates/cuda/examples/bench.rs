@@ -64,7 +64,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let modes: Vec<Mode> = list.split(',').map(str::parse).collect::<Result<_>>()?;
     // Times the kernel, not the graph that runs until it is compiled.
     let compile = compiler_found().then_some(Compile::Always);
-    let dev = Device::new(Cuda::with(&CudaOptions { compile, ..CudaOptions::default() })?);
+    let dev = Device::new(Cuda::with(&CudaOptions::default().compile(compile))?);
     let info = dev.info();
     println!("{}: {} multiprocessors, {:?}", info.name, info.units, info.details);
     let bytes = if quick { 1 << 26 } else { 1 << 30 };
@@ -160,7 +160,7 @@ fn solves(
     max_iters: u64,
 ) -> Result<(f64, usize, Mode)> {
     let matrix = dev.matrix(a.clone())?;
-    let stop = Stop { rtol: 0.0, atol: 0.0, max_iters, dtol: f64::INFINITY };
+    let stop = Stop::default().rtol(0.0).max_iters(max_iters).dtol(f64::INFINITY);
     let mut solver = Solver::new(dev, &matrix, None, method, stop)?;
     let n = a.shape().0;
     let (b, x) = (vec![1.0; n], vec![0.0; n]);

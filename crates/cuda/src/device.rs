@@ -73,12 +73,7 @@ fn raw_attribute(device: Device, attribute: sys::CUdevice_attribute) -> i32 {
 
 impl Limits {
     pub(crate) fn info(&self) -> DeviceInfo {
-        DeviceInfo {
-            backend: "cuda",
-            name: self.name.clone(),
-            units: self.multiprocessors as usize,
-            memory: Some(self.memory),
-            details: self.details.clone(),
-        }
+        let info = DeviceInfo::new("cuda", &*self.name, self.multiprocessors as usize);
+        info.memory(self.memory).details(self.details.clone())
     }
 }

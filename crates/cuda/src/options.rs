@@ -79,6 +79,7 @@ pub(crate) struct Wanted {
 /// Options of a [`Cuda`](crate::Cuda) backend. [`CudaOptions::default`] uses the environment variables
 /// `LACUNA_CUDA_MODE`, `LACUNA_CUDA_DEVICE` and `LACUNA_CUDA_COMPILE` when the backend is opened.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct CudaOptions {
     /// The index of the device, or a part of its name. Default: `LACUNA_CUDA_DEVICE`, else the first device.
     pub device: Option<String>,
@@ -89,6 +90,12 @@ pub struct CudaOptions {
     /// found.
     pub compile: Option<Compile>,
 }
+
+lacuna_engine::setters!(CudaOptions {
+    device: impl Into<Option<String>>,
+    mode: impl Into<Option<Mode>>,
+    compile: impl Into<Option<Compile>>,
+});
 
 impl CudaOptions {
     pub(crate) fn device(&self) -> String {

@@ -19,7 +19,7 @@ fn without_a_device_there_is_an_error_that_says_so() {
 
 #[test]
 fn a_device_that_is_not_there() {
-    let options = CudaOptions { device: Some("no such card".into()), ..CudaOptions::default() };
+    let options = CudaOptions::default().device("no such card".to_string());
     let error = Cuda::with(&options).err().unwrap();
     assert!(error.is_device_failure(), "{error}");
 }
@@ -115,7 +115,7 @@ fn a_plan_outlives_its_matrix_as_an_error() {
 fn a_mode_that_cannot_run_a_program_is_refused_at_planning() {
     let Some(_) = device() else { return };
     let (mode, compile) = (Some(Mode::Jit), Some(Compile::Never));
-    let dev = Device::new(Cuda::with(&CudaOptions { mode, compile, ..CudaOptions::default() }).unwrap());
+    let dev = Device::new(Cuda::with(&CudaOptions::default().mode(mode).compile(compile)).unwrap());
     let (v, c) = (dev.vector::<f64>(1_000).unwrap(), dev.cells::<f64>(1).unwrap());
     let error = dev.multi_axpy_dot(Pass::new("no compiler wanted").dot(c.at(0), *v, *v)).unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }), "{error}");

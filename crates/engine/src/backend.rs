@@ -82,6 +82,7 @@ impl Finish {
 
 /// Description of a device.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DeviceInfo {
     /// The backend: `cpu`, `opencl`, `cuda`, `reference`.
     pub backend: &'static str,
@@ -94,6 +95,14 @@ pub struct DeviceInfo {
     /// Other details, as name and value.
     pub details: Vec<(&'static str, String)>,
 }
+
+impl DeviceInfo {
+    /// A device that works in host memory, without details.
+    pub fn new(backend: &'static str, name: impl Into<String>, units: usize) -> Self {
+        DeviceInfo { backend, name: name.into(), units, memory: None, details: Vec::new() }
+    }
+}
+crate::setters!(DeviceInfo { memory: impl Into<Option<u64>>, details: Vec<(&'static str, String)> });
 
 /// The state of a running program that an operation may change.
 pub struct State<'a> {

@@ -1,11 +1,13 @@
 //! Errors: the operation, what it expected, what it got, and where.
+use crate::NotConverged;
 use crate::text::{escaped, shown_name};
 use std::fmt::Display;
 
 /// The result of an operation of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation failed. Not converging is an outcome with a [`Reason`](crate::Reason), not an error.
+/// Why an operation failed. Not converging is an outcome with a [`Reason`](crate::Reason); it is an error only for callers that
+/// turn it into [`NotConverged`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -178,6 +180,9 @@ pub enum Error {
         /// The driver's error and what to do about it.
         message: String,
     },
+    /// A solve that did not converge.
+    #[error(transparent)]
+    NotConverged(#[from] NotConverged),
 }
 
 impl Error {

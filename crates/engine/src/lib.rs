@@ -15,6 +15,7 @@ mod operator;
 mod reason;
 mod run;
 mod scope;
+mod setters;
 pub mod text;
 
 pub use expr::cells;
@@ -48,7 +49,7 @@ pub use num_complex::{Complex, Complex32, Complex64};
 pub use operator::{
     Adjoint, Diagonal, Identity, LinOp, Product, Scaled, Shifted, Sum, Transposed, WithAdjoint, WithTranspose,
 };
-pub use reason::Reason;
+pub use reason::{NotConverged, Reason};
 pub use run::aligned::AlignedVec;
 pub use run::cache::Cached;
 pub use run::fork::check_process;

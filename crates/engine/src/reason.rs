@@ -57,6 +57,30 @@ impl Reason {
     }
 }
 
+/// A solve that did not converge, for callers to whom that is an error.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error(
+    "not converged after {iterations} iterations, with a residual of {residual:.2e} for a target of {target:.2e}: {reason}"
+)]
+#[non_exhaustive]
+pub struct NotConverged {
+    /// Why it stopped.
+    pub reason: Reason,
+    /// Iterations done.
+    pub iterations: u64,
+    /// The relative residual of the solution returned.
+    pub residual: f64,
+    /// The relative residual to which it should converge.
+    pub target: f64,
+}
+
+impl NotConverged {
+    /// With these fields.
+    pub fn new(reason: Reason, iterations: u64, residual: f64, target: f64) -> Self {
+        NotConverged { reason, iterations, residual, target }
+    }
+}
+
 /// Serialized as its stable name.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Reason {

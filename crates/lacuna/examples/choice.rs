@@ -23,7 +23,7 @@ fn main() -> Result<()> {
     println!("{:34}product ms   structure   costs   chosen   conversion", "");
     for name in std::env::args().skip(1) {
         let a: Arc<Csr<f64>> = Arc::new(open(&name, &Default::default())?);
-        let dev = Device::new(Cpu::with(CpuOptions { threads: Some(1), ..CpuOptions::default() })?);
+        let dev = Device::new(Cpu::with(CpuOptions::default().threads(1))?);
         let formats = dev.formats(a.rows(), Format::bytes(&*a))?;
         let mut products = TimedProduct::new(&dev, a.clone(), SECONDS)?;
         let (mut samples, mut chosen) = ([const { Vec::new() }; 4], "");

@@ -53,7 +53,7 @@ pub(crate) fn draw() -> Result<Picture> {
         equations.row(triangle.iter().copied().zip(weights), Complex64::ZERO);
     }
     let angles = equations.assemble()?;
-    let stop = Stop { rtol: 1e-6, ..Stop::default() };
+    let stop = Stop::default().rtol(1e-6);
     let mut system = LinearSystem::new(angles.matrix().clone()).stop(stop).prepare()?;
     let (x, outcome) = system.solve(angles.b())?;
     println!("lscm: {triangles} equations, {} complex unknowns, {}", x.len(), system.method().name);

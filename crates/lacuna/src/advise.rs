@@ -17,6 +17,7 @@ const LEAST: Duration = Duration::from_millis(200);
 
 /// A trial of a method with a preconditioner, by name.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Trial {
     /// The method; `auto` for the automatic choice.
     pub method: String,
@@ -94,7 +95,7 @@ fn plausible<T: Scalar>(a: &Arc<Csr<T>>, on_host: bool) -> Result<Vec<Names>> {
 
 /// Runs one iteration, so that threads, memory and kernels are ready before the first trial.
 fn warm<T: Scalar>(dev: &Device, a: &Arc<Csr<T>>, b: ArrayView1<'_, T>) -> Result<()> {
-    let stop = Stop { max_iters: 1, ..Stop::default() };
+    let stop = Stop::default().max_iters(1);
     let system = LinearSystem::new(a.clone()).preconditioner("none").stop(stop);
     let ran = system.on(dev).prepare().and_then(|mut system| system.solve(b).map(drop));
     ran.or_else(|error| if error.is_device_failure() { Err(error) } else { Ok(()) })
@@ -114,7 +115,7 @@ fn warm<T: Scalar>(dev: &Device, a: &Arc<Csr<T>>, b: ArrayView1<'_, T>) -> Resul
 ///
 /// let a = Spec::parse("gen:poisson2d:40x40")?.build::<f64>()?;
 /// let b = Array1::ones(a.rows());
-/// let stop = Stop { rtol: 1e-8, ..Stop::default() };
+/// let stop = Stop::default().rtol(1e-8);
 /// let mut watch = |_: (&str, &str), _| ControlFlow::Continue(());
 /// let trials = lacuna::advise(&default_device()?, a, &b, stop, 1.0, &mut watch)?;
 /// println!("{}", trials[0].expression());

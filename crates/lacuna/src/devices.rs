@@ -27,18 +27,7 @@ pub struct DeviceOptions {
     pub device: Option<String>,
 }
 
-impl DeviceOptions {
-    /// With this number of threads of the CPU.
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = Some(threads);
-        self
-    }
-    /// On the device with this index or name.
-    pub fn device(mut self, device: impl Into<String>) -> Self {
-        self.device = Some(device.into());
-        self
-    }
-}
+lacuna_engine::setters!(DeviceOptions { threads: impl Into<Option<usize>>, device: impl Into<Option<String>> });
 
 /// What opens the devices of a backend: see [`register`].
 pub trait Provider: Send + Sync {
@@ -90,7 +79,7 @@ impl Provider for Own {
             #[cfg(feature = "cuda")]
             "cuda" => {
                 let device = named.map(str::to_owned);
-                let options = lacuna_cuda::CudaOptions { device, ..lacuna_cuda::CudaOptions::default() };
+                let options = lacuna_cuda::CudaOptions::default().device(device);
                 Ok(Box::new(lacuna_cuda::Cuda::with(&options)?))
             }
             #[cfg(feature = "opencl")]
@@ -104,7 +93,7 @@ impl Provider for Own {
             #[cfg(feature = "cpu")]
             "cpu" => {
                 let threads = options.threads;
-                let cpu = lacuna_cpu::Cpu::with(lacuna_cpu::CpuOptions { threads, ..Default::default() })?;
+                let cpu = lacuna_cpu::Cpu::with(lacuna_cpu::CpuOptions::default().threads(threads))?;
                 let own = cpu.info().name;
                 match named {
                     Some(asked) if !["cpu", "0"].contains(&asked) && !is_part(asked, &own) => {
@@ -232,7 +221,7 @@ pub fn open(name: &str) -> Result<Device> {
 /// As [`open`].
 pub fn open_with(name: &str, options: DeviceOptions) -> Result<Device> {
     let (backend, options) = match name.split_once(':') {
-        Some((backend, device)) => (backend, DeviceOptions { device: Some(device.into()), ..options }),
+        Some((backend, device)) => (backend, options.device(device.to_owned())),
         None => (name, options),
     };
     let key = (backend.to_owned(), options);
@@ -359,12 +348,8 @@ mod tests {
     #[test]
     fn the_processor_is_left_to_its_own_backend() {
         let first = |names: &[&'static str], of_opencl: &[&str], opens: &[&str]| {
-            let of_kind = |kind: &&str| DeviceInfo {
-                backend: "opencl",
-                name: "a device".into(),
-                units: 1,
-                memory: None,
-                details: vec![("kind", kind.to_string())],
+            let of_kind = |kind: &&str| {
+                DeviceInfo::new("opencl", "a device", 1).details(vec![("kind", kind.to_string())])
             };
             let devices = |name: &str| match name {
                 "opencl" => Ok(of_opencl.iter().map(of_kind).collect()),

@@ -89,9 +89,9 @@ pub use lacuna_cpu as cpu;
 pub use lacuna_cuda as cuda;
 pub use lacuna_engine::{
     Adjoint, Backend, Basis, Cell, Cells, Complex, Complex32, Complex64, Device, DeviceInfo, Diagonal, Error,
-    Expr, Format, Formula, History, HostOperator, Identity, LinOp, Matrix, NumberType, Owned, Pass, Plan,
-    Product, Program, Progress, Reason, Recorder, Reference, Result, Run, Scalar, Scaled, Scope, Shifted,
-    Sum, Test, Transposed, Vector, WithAdjoint, WithTranspose,
+    Expr, Format, Formula, History, HostOperator, Identity, LinOp, Matrix, NotConverged, NumberType, Owned,
+    Pass, Plan, Product, Program, Progress, Reason, Recorder, Reference, Result, Run, Scalar, Scaled, Scope,
+    Shifted, Sum, Test, Transposed, Vector, WithAdjoint, WithTranspose,
 };
 pub use lacuna_formats as formats;
 pub use lacuna_formats::{

@@ -151,7 +151,7 @@ impl<T: Scalar> Prepared<T> {
     ) -> Result<Outcome> {
         let stop = self.system.stop();
         let done = joint.map_or(0, |joint| joint.iterations().min(stop.max_iters));
-        self.system.set_stop(Stop { max_iters: stop.max_iters - done, ..stop });
+        self.system.set_stop(stop.max_iters(stop.max_iters - done));
         let solved = self.solve_views(b, x, None).cloned();
         self.system.set_stop(stop);
         let mut outcome = solved?;

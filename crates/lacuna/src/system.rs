@@ -45,7 +45,7 @@ pub fn solve<T: Scalar>(a: &Csr<T>, b: impl AsVector<T>) -> Result<(Array1<T>, O
 ///     .method("gmres")
 ///     .restart(50)
 ///     .preconditioner("jacobi")
-///     .stop(Stop { rtol: 1e-10, ..Stop::default() })
+///     .stop(Stop::default().rtol(1e-10))
 ///     .prepare()?;
 /// let (x, outcome) = system.solve(&b)?;
 /// assert!(outcome.converged());
@@ -55,6 +55,7 @@ pub fn solve<T: Scalar>(a: &Csr<T>, b: impl AsVector<T>) -> Result<(Array1<T>, O
 /// assert!(system.solve_into(&b, &mut x)?.converged());
 /// # Ok::<(), lacuna::Error>(())
 /// ```
+#[must_use = "a system does nothing until it is prepared"]
 pub struct LinearSystem<T: Scalar> {
     request: Request<T>,
     /// Whether the method is recalled, if one is remembered.
@@ -178,7 +179,7 @@ impl<T: Scalar> LinearSystem<T> {
     ///
     /// let a = Spec::parse("gen:poisson2d:40x40")?.build::<f64>()?;
     /// let b = Array1::ones(a.rows());
-    /// let stop = Stop { rtol: 1e-12, ..Stop::default() };
+    /// let stop = Stop::default().rtol(1e-12);
     /// let mut system = LinearSystem::new(a).refine(true).stop(stop).prepare()?;
     /// assert!(system.solve(&b)?.1.true_residual <= 1e-12);
     /// # Ok::<(), lacuna::Error>(())

@@ -13,6 +13,7 @@ const ROUNDS: usize = 5;
 
 /// The measured times of the formats of a matrix on a device.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Tuned {
     /// Seconds per product by format, the fastest first.
     pub times: Vec<(&'static str, f64)>,

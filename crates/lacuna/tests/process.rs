@@ -16,7 +16,7 @@ fn inside_rayon_and_in_many_threads_the_bits_are_the_same() {
     let a = Arc::new(Spec::parse("gen:convection:300x300").unwrap().build::<f64>().unwrap());
     let b = Array1::<f64>::ones(a.rows());
     let solve = |method: &str| {
-        let stop = Stop { max_iters: 20, ..Stop::default() };
+        let stop = Stop::default().max_iters(20);
         let mut system = LinearSystem::new(a.clone()).method(method).stop(stop).prepare().unwrap();
         let (x, outcome) = system.solve(b.view()).unwrap();
         (x, outcome.reason, outcome.iterations)
@@ -148,7 +148,7 @@ fn a_pool_of_the_program_s_gives_the_same_bits_inside_and_outside_of_it() {
         let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap());
         // All threads must be running, so that they really compute.
         for gather in [false, true] {
-            let options = CpuOptions { gather, parallel_from: Some(1), ..CpuOptions::default() };
+            let options = CpuOptions::default().gather(gather).parallel_from(1);
             let cpu = Cpu::on_pool(pool.clone(), options).unwrap();
             assert_eq!(cpu.threads(), threads);
             let dev = Device::new(cpu);
@@ -158,7 +158,7 @@ fn a_pool_of_the_program_s_gives_the_same_bits_inside_and_outside_of_it() {
         let beside = || Device::new(Cpu::on_pool(pool.clone(), CpuOptions::default()).unwrap());
         let all = pool.broadcast(|_| solved(&beside()));
         assert!(all.iter().all(|x| *x == expected), "{threads} solves beside each other");
-        let wrong = CpuOptions { threads: Some(threads + 1), ..CpuOptions::default() };
+        let wrong = CpuOptions::default().threads(threads + 1);
         assert!(matches!(Cpu::on_pool(pool.clone(), wrong), Err(Error::Argument { .. })));
     }
 }
@@ -189,7 +189,7 @@ fn many_systems_dropped_in_any_order_leave_nothing_behind() {
     let methods = ["bicgstab", "gmres", "idr"].map(|method| ["none", "jacobi", "ilu0"].map(|p| (method, p)));
     let kinds: Vec<_> =
         matrices.iter().flat_map(|a| methods.as_flattened().iter().map(move |names| (a, *names))).collect();
-    let options = CpuOptions { threads: Some(2), ..CpuOptions::default() };
+    let options = CpuOptions::default().threads(2);
     let dev = Device::new(Cpu::with(options).unwrap());
     let nothing = dev.in_use();
     assert_eq!((nothing.vectors, nothing.cells, nothing.matrices, nothing.plans), (0, 0, 0, 0));

@@ -99,22 +99,17 @@ impl Device {
     pub(crate) fn info(&self) -> DeviceInfo {
         let kind = if self.is_gpu() { "gpu" } else { "cpu" };
         let yes = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
-        DeviceInfo {
-            backend: "opencl",
-            name: self.name.clone(),
-            units: self.units,
-            memory: Some(self.memory),
-            details: vec![
-                ("platform", self.platform.clone()),
-                ("kind", kind.into()),
-                ("driver", self.driver.clone()),
-                ("version", self.version.clone()),
-                ("f64", yes(self.doubles)),
-                ("correctly rounded f32 division", yes(self.rounded_floats)),
-                ("local memory", format!("{} KiB", self.local_memory / 1024)),
-                ("largest buffer", format!("{} MiB", self.largest_buffer >> 20)),
-            ],
-        }
+        let details = vec![
+            ("platform", self.platform.clone()),
+            ("kind", kind.into()),
+            ("driver", self.driver.clone()),
+            ("version", self.version.clone()),
+            ("f64", yes(self.doubles)),
+            ("correctly rounded f32 division", yes(self.rounded_floats)),
+            ("local memory", format!("{} KiB", self.local_memory / 1024)),
+            ("largest buffer", format!("{} MiB", self.largest_buffer >> 20)),
+        ];
+        DeviceInfo::new("opencl", &*self.name, self.units).memory(self.memory).details(details)
     }
 }
 

@@ -223,7 +223,7 @@ mod tests {
 
     /// A device in this mode; `None` on CPUs, which have no generated kernels (PoCL takes minutes to compile one).
     fn device(mode: Mode) -> Option<Device> {
-        let options = OpenClOptions { mode, ..OpenClOptions::from_env().unwrap() };
+        let options = OpenClOptions::from_env().unwrap().mode(mode);
         let dev = OpenCl::new(options).ok().filter(|dev| dev.modes().contains(&Mode::Jit));
         if dev.is_none() {
             eprintln!("SKIPPED, no OpenCL device that generates kernels");

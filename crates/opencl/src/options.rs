@@ -65,6 +65,7 @@ pub enum Shape {
 
 /// Settings of the backend. [`OpenClOptions::from_env`] reads them from the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OpenClOptions {
     /// Which device to use.
     pub device: DeviceChoice,
@@ -76,6 +77,13 @@ pub struct OpenClOptions {
     /// device. A generated kernel of several work-groups hangs on a device that runs fewer at once.
     pub together: Option<usize>,
 }
+
+lacuna_engine::setters!(OpenClOptions {
+    device: DeviceChoice,
+    mode: Mode,
+    shape: Shape,
+    together: impl Into<Option<usize>>,
+});
 
 impl OpenClOptions {
     /// Options from the environment: `LACUNA_OPENCL_DEVICE` (`auto`, `gpu`, `cpu`, a number, a part of a

@@ -42,7 +42,7 @@ fn solve_stored<T: Scalar>(
     let rows = a.shape().0;
     let op = dev.matrix(a).unwrap();
     let b: Vec<T> = (0..rows).map(|i| if i % 3 == 0 { T::one() } else { -T::one() }).collect();
-    let options = Options { restart: Some(12), ..Options::default() };
+    let options = Options::default().restart(12);
     let mut solver = Solver::new(dev, &op, m, &*method(name, &options).unwrap(), stop).unwrap();
     let mut last: Option<(Outcome, Vec<T>)> = None;
     for _ in 0..times {
@@ -84,16 +84,10 @@ fn methods<T: Scalar>() {
         let a = grid::<T>(size, wind, shift);
         let rtol = if T::EPSILON > 1e-10 { 1e-5 } else { 1e-10 };
         for precondition in [false, true] {
-            agree(&on, info.name, &a, precondition, Stop { rtol, max_iters: 500, ..Stop::default() });
+            agree(&on, info.name, &a, precondition, Stop::default().rtol(rtol).max_iters(500));
         }
-        agree(
-            &on,
-            info.name,
-            &a,
-            false,
-            Stop { rtol: 0.0, max_iters: if small() { 9 } else { 90 }, ..Stop::default() },
-        );
-        agree(&on, info.name, &a, false, Stop { rtol, max_iters: 5, ..Stop::default() });
+        agree(&on, info.name, &a, false, Stop::default().rtol(0.0).max_iters(if small() { 9 } else { 90 }));
+        agree(&on, info.name, &a, false, Stop::default().rtol(rtol).max_iters(5));
     }
 }
 in_every_type!(methods);
@@ -104,7 +98,7 @@ fn what_goes_wrong_is_told_alike() {
     let on = devices();
     let a = grid::<f64>(10, 0.0, -4.0);
     for name in ["cg", "classical-cg", "gmres", "bicgstab"] {
-        agree(&on, name, &a.clone(), false, Stop { max_iters: 60, ..Stop::default() });
+        agree(&on, name, &a.clone(), false, Stop::default().max_iters(60));
     }
     // Products that overflow.
     let huge = grid::<f64>(8, 0.0, 0.5).map(|v| v * 1e300).unwrap();
@@ -131,7 +125,7 @@ fn long_rows<T: Scalar>() {
         }
         let a = sorted(n, row_ptr, columns, values);
         for name in ["bicgstab", "gmres"] {
-            agree(&on, name, &a, false, Stop { max_iters: if small() { 4 } else { 40 }, ..Stop::default() });
+            agree(&on, name, &a, false, Stop::default().max_iters(if small() { 4 } else { 40 }));
         }
     }
 }
@@ -157,7 +151,7 @@ fn larger_systems_take_several_rounds() {
     let on = devices();
     let a = grid::<f64>(150, 0.0, 0.001);
     agree(&on, "cg", &a, true, Stop::default());
-    agree(&on, "gmres", &a, false, Stop { max_iters: 100, ..Stop::default() });
+    agree(&on, "gmres", &a, false, Stop::default().max_iters(100));
 }
 
 /// A two-level cycle: vectors of two lengths, two rectangular matrices and a dense one.
@@ -224,7 +218,7 @@ fn several_lengths<T: Scalar>() {
     fn solve<T: Scalar>(dev: &Device, name: &str, m: usize, g: usize) -> (Outcome, Vec<T>) {
         let a = grid::<T>(m, T::zero(), T::from_real(0.01));
         let cycle = TwoLevels::new(dev, &a, m, g);
-        let stop = Stop { rtol: 0.0, max_iters: if small() { 3 } else { 12 }, ..Stop::default() };
+        let stop = Stop::default().rtol(0.0).max_iters(if small() { 3 } else { 12 });
         solve_stored(dev, name, Arc::new(a), Some(&cycle), stop, 2)
     }
     let on = devices();
@@ -255,7 +249,7 @@ fn every_format_of_large_systems() {
     if !dev.info().details.contains(&("kind", "gpu".into())) {
         return;
     }
-    let stop = Stop { rtol: 0.0, max_iters: 4, ..Stop::default() };
+    let stop = Stop::default().rtol(0.0).max_iters(4);
     for system in ["gen:poisson2d:420x330", "gen:elasticity3d:35"] {
         let a = Arc::new(Spec::parse(system).unwrap().build::<f64>().unwrap());
         for format in FORMATS {
@@ -278,7 +272,7 @@ fn a_watched_solve_can_be_cancelled() {
     let a = grid::<f64>(60, 0.0, 0.0);
     for (mode, dev) in devices() {
         let op = dev.matrix(Arc::new(a.clone())).unwrap();
-        let stop = Stop { rtol: 0.0, max_iters: 100_000_000, ..Stop::default() };
+        let stop = Stop::default().rtol(0.0).max_iters(100_000_000);
         let method = |k: &mut Recorder<'_, f64>, s: &lacuna_solvers::System<'_, f64>| {
             // Counts forever: the residual never changes.
             let [rr] = k.cells();

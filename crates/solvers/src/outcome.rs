@@ -1,10 +1,12 @@
 //! The result of a solve.
-use lacuna_engine::Reason;
+use lacuna_engine::{NotConverged, Reason};
 use std::time::Duration;
 
 /// The result of a solve.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[must_use = "a solve that did not converge is an outcome: see `converged` and `ok`"]
+#[non_exhaustive]
 pub struct Outcome {
     /// Why it stopped.
     pub reason: Reason,
@@ -18,6 +20,8 @@ pub struct Outcome {
     /// Computed from `x` in the number type of the solve, and by [`residual_norm`](crate::residual_norm) if
     /// that is not accurate enough to decide. NaN for a method that does not confirm.
     pub true_residual: f64,
+    /// The relative residual to converge to, `max(rtol, atol / ‖b‖)`, with `‖Aᴴ b‖` for least squares. NaN if nothing was solved.
+    pub target: f64,
     /// `‖b − A x‖ / (‖A‖ ‖x‖ + ‖b‖)` with `‖A‖ = √(‖A‖₁ ‖A‖_∞)`: the smallest relative change of `A` and `b`
     /// that makes `x` exact, up to the choice of the norm (Rigal and Gaches 1967). The best possible value is
     /// the unit roundoff. NaN if the matrix is not known.
@@ -49,6 +53,17 @@ impl Outcome {
     pub fn converged(&self) -> bool {
         self.reason == Reason::Converged
     }
+    /// An error unless the true residual meets the tolerance, for `outcome.ok()?`.
+    ///
+    /// # Errors
+    /// [`NotConverged`], which becomes an [`Error`](lacuna_engine::Error).
+    pub fn ok(&self) -> Result<(), NotConverged> {
+        if self.converged() {
+            return Ok(());
+        }
+        let residual = if self.true_residual.is_nan() { self.residual } else { self.true_residual };
+        Err(NotConverged::new(self.reason, self.iterations, residual, self.target))
+    }
     /// The time of the iterations.
     pub fn iterating(&self) -> Duration {
         self.time.saturating_sub(self.transfers + self.setup)
@@ -63,6 +78,7 @@ impl Default for Outcome {
             restarts: 0,
             residual: f64::NAN,
             true_residual: f64::NAN,
+            target: f64::NAN,
             backward_error: f64::NAN,
             misfit: f64::NAN,
             history: Vec::new(),

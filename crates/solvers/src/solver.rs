@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 /// Stopping criteria.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
+#[non_exhaustive]
 pub struct Stop {
     /// Converged if `‖b − A x‖ ≤ max(rtol ‖b‖, atol)`.
     pub rtol: f64,
@@ -28,13 +29,23 @@ impl Default for Stop {
     }
 }
 
+lacuna_engine::setters!(Stop { rtol: f64, atol: f64, max_iters: u64, dtol: f64 });
+
 /// The progress of a running solve.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Watch {
     /// Iterations done.
     pub iterations: u64,
     /// `‖r‖ / ‖b‖` by the recurrence; NaN for a solve of data already on the device, and for least squares.
     pub residual: f64,
+}
+
+impl Watch {
+    /// With these fields.
+    pub fn new(iterations: u64, residual: f64) -> Self {
+        Watch { iterations, residual }
+    }
 }
 
 /// A method prepared for a system. Solving for a second right-hand side allocates nothing on the device and
@@ -241,6 +252,7 @@ impl<T: Scalar> Solver<T> {
                 reason: Reason::Converged,
                 residual: 0.0,
                 true_residual: 0.0,
+                target: self.stop.rtol,
                 history: vec![0.0],
                 time: start.elapsed(),
                 ..Outcome::default()
@@ -386,6 +398,7 @@ impl<T: Scalar> Solver<T> {
             finish.confirmed = best;
         }
         self.conclude(finish, bb);
+        self.outcome.target = rtol.max(atol / bb.sqrt());
         Ok(())
     }
 

@@ -99,8 +99,7 @@ fn back<T: Scalar>(a: &Csr<T>, stored: &dyn Format<T>, name: &str) {
 }
 
 pub(crate) fn cpu(threads: usize) -> Device {
-    let options =
-        CpuOptions { threads: Some(threads), parallel_from: Some(0), gather: true, ..CpuOptions::default() };
+    let options = CpuOptions::default().threads(threads).parallel_from(0).gather(true);
     Device::new(Cpu::with(options).expect("a CPU backend"))
 }
 

@@ -35,8 +35,8 @@ pub fn options(data: &[u8]) {
         2 => system.format(&rest),
         _ => system.reorder(&rest),
     };
-    let dev = Cpu::with(CpuOptions { threads: Some(1), ..CpuOptions::default() }).expect("a CPU backend");
-    let system = system.stop(Stop { rtol: 1e-6, max_iters: 20, ..Stop::default() });
+    let dev = Cpu::with(CpuOptions::default().threads(1)).expect("a CPU backend");
+    let system = system.stop(Stop::default().rtol(1e-6).max_iters(20));
     let solved = system.on(Device::new(dev)).prepare().and_then(|mut system| system.solve(&[1.0; 20]));
     match solved {
         Ok((x, outcome)) => {

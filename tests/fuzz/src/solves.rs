@@ -37,7 +37,7 @@ fn of<T: Scalar>(data: &mut Bytes<'_>) {
     if let Some(restart) = restart {
         system = system.restart(restart);
     }
-    let stop = Stop { rtol, max_iters, ..Stop::default() };
+    let stop = Stop::default().rtol(rtol).max_iters(max_iters);
     let Ok(mut system) = system.stop(stop).on(cpu(threads)).prepare() else { return };
     let Ok((x, outcome)) = system.solve(&b) else { return };
     let x = x.to_vec();

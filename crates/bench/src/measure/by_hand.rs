@@ -184,8 +184,7 @@ struct Loops<T> {
 impl ByHand {
     /// Loops on `threads` threads, for a CPU whose copy bandwidth is `copy` bytes per second.
     pub(crate) fn new(threads: usize, copy: f64) -> Self {
-        let (name, details) = ("loops written by hand".into(), Vec::new());
-        let device = DeviceInfo { backend: BY_HAND, name, units: threads, memory: None, details };
+        let device = DeviceInfo::new(BY_HAND, "loops written by hand", threads);
         ByHand { device, threads, copy, cases: Vec::new() }
     }
 }

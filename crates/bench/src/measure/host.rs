@@ -27,8 +27,7 @@ pub(crate) struct Host {
 impl Host {
     /// `copy` is the copy bandwidth of the same threads.
     pub(crate) fn new(name: &str, copy: f64) -> Self {
-        let (name, units) = (name.into(), rayon::current_num_threads());
-        let device = DeviceInfo { backend: HOST, name, units, memory: None, details: Vec::new() };
+        let device = DeviceInfo::new(HOST, name, rayon::current_num_threads());
         Host { device, copy, cases: Vec::new() }
     }
 }

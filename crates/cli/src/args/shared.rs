@@ -24,9 +24,8 @@ pub(crate) struct PlaceArgs {
 impl PlaceArgs {
     /// Opens the device that was asked for, or the default one.
     pub(crate) fn open(&self) -> lacuna::Result<Device> {
-        let mut options = DeviceOptions::default();
-        options.threads = self.threads.map(usize::from);
-        options.device.clone_from(&self.device);
+        let options =
+            DeviceOptions::default().threads(self.threads.map(usize::from)).device(self.device.clone());
         match &self.backend {
             Some(backend) => lacuna::open_with(backend, options),
             None if options == DeviceOptions::default() => lacuna::default_device(),

@@ -164,8 +164,7 @@ fn targets(args: &MeasuringArgs, prepare: Prepare, kept: &mut Kept) -> Result<Ve
             Some((backend, device)) => (backend, Some(device.to_string())),
             None => (name.as_str(), None),
         };
-        let mut options = DeviceOptions::default();
-        (options.threads, options.device) = (args.threads.map(usize::from), device);
+        let options = DeviceOptions::default().threads(args.threads.map(usize::from)).device(device);
         let device = match open(backend, options, prepare) {
             Ok(target) => {
                 let device = here(&*target);

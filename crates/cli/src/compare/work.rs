@@ -55,9 +55,9 @@ impl Ending {
     /// The stopping criteria for a system of size `n`.
     pub(super) fn stop(self, n: usize) -> Stop {
         match self {
-            Ending::Iterations(count) => Stop { rtol: 0.0, atol: 0.0, max_iters: count, dtol: f64::INFINITY },
+            Ending::Iterations(count) => Stop::default().rtol(0.0).max_iters(count).dtol(f64::INFINITY),
             Ending::Tolerance { rtol, max_iters } => {
-                Stop { rtol, max_iters: max_iters.unwrap_or(most_iterations(n)), ..Stop::default() }
+                Stop::default().rtol(rtol).max_iters(max_iters.unwrap_or(most_iterations(n)))
             }
             Ending::Named(_) => Stop::default(),
         }

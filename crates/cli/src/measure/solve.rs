@@ -192,7 +192,7 @@ fn named<T: Scalar>(task: &Task) -> Result<Box<dyn Method<T>>> {
         gmres.cycle.restart = task.restart.unwrap_or(gmres.cycle.restart);
         return Ok(Box::new(gmres));
     }
-    solvers::method(&task.method, &Options { restart: task.restart, ..Options::default() })
+    solvers::method(&task.method, &Options::default().restart(task.restart))
 }
 
 /// The residuals of a solve, thinned to at most [`HISTORY`].

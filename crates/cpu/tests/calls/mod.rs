@@ -149,7 +149,7 @@ impl<T: Scalar> Things<T> {
 
 fn cpu(data: &mut Bytes<'_>) -> Cpu {
     let threads = Some(data.below(3) + 1);
-    Cpu::with(CpuOptions { threads, parallel_from: Some(0), gather: true, ..CpuOptions::default() })
+    Cpu::with(CpuOptions::default().threads(threads).parallel_from(0).gather(true))
         .expect("a CPU with a few threads")
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 fn solve<T: Scalar>(dev: &Device, n: usize, method: &dyn Method<T>) -> Result<Vec<T>> {
     let a = Arc::new(random_matrix::<T>(n, n, 20, 1));
     let matrix = dev.matrix::<T>(a)?;
-    let mut solver = Solver::new(dev, &matrix, None, method, Stop { max_iters: 5, ..Stop::default() })?;
+    let mut solver = Solver::new(dev, &matrix, None, method, Stop::default().max_iters(5))?;
     let mut x = vec![T::zero(); n];
     solver.solve(&Random::new(2).vector::<T>(n), &mut x)?;
     Ok(x)

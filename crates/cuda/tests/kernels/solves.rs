@@ -112,19 +112,19 @@ fn compare_of<T: Scalar>(
 }
 
 fn poisson<T: Scalar>() {
-    let stop = Stop { rtol: 1e3 * T::EPSILON, max_iters: 60, ..Stop::default() };
+    let stop = Stop::default().rtol(1e3 * T::EPSILON).max_iters(60);
     let a = Spec::parse("gen:poisson-p1:16").unwrap().build::<T>().unwrap();
     compare("poisson", a, stop);
 }
 
 fn fixed_iterations<T: Scalar>() {
-    let stop = Stop { rtol: 0.0, max_iters: 13, ..Stop::default() };
+    let stop = Stop::default().rtol(0.0).max_iters(13);
     let a = Spec::parse("gen:poisson-p1:48").unwrap().build::<T>().unwrap();
     compare("fixed", a, stop);
 }
 
 fn wide_rows<T: Scalar>() {
-    let stop = Stop { rtol: 1e2 * T::EPSILON, max_iters: 40, ..Stop::default() };
+    let stop = Stop::default().rtol(1e2 * T::EPSILON).max_iters(40);
     compare("wide rows", random_matrix::<T>(600, 600, 40, 3), stop);
 }
 
@@ -135,12 +135,12 @@ fn indefinite<T: Scalar>() {
     let values: Vec<T> =
         a.values().iter().enumerate().map(|(k, v)| if k % 7 == 0 { -*v } else { *v }).collect();
     a.set_values(&values).unwrap();
-    compare("indefinite", a, Stop { max_iters: 50, ..Stop::default() });
+    compare("indefinite", a, Stop::default().max_iters(50));
 }
 
 fn larger<T: Scalar>() {
     // More segments than a segment has elements, and more than one for each block.
-    let stop = Stop { rtol: 0.0, max_iters: 5, ..Stop::default() };
+    let stop = Stop::default().rtol(0.0).max_iters(5);
     let a = Spec::parse("gen:poisson-p1:258").unwrap().build::<T>().unwrap();
     compare_of("larger", a, stop, vec![Box::new(Cg)], &[false]);
 }
@@ -150,7 +150,7 @@ in_every_type!(poisson, fixed_iterations, wide_rows, indefinite, larger);
 /// A system whose vectors do not fit the registers of the device, in suitable formats.
 fn large(system: &str, formats: &[&str]) {
     let Some(dev) = device() else { return };
-    let stop = Stop { rtol: 0.0, max_iters: 3, ..Stop::default() };
+    let stop = Stop::default().rtol(0.0).max_iters(3);
     let cycle = Cycle { restart: 3, orthogonalization: Orthogonalization::Classical };
     let gmres = Gmres { cycle, side: Side::Right };
     let a = Arc::new(Spec::parse(system).unwrap().build::<f64>().unwrap());
@@ -215,7 +215,7 @@ fn a_watched_solve_can_be_cancelled() {
         set_mode(&dev, mode);
         let a = Arc::new(Spec::parse("gen:poisson-p1:120").unwrap().build::<f64>().unwrap());
         let matrix = dev.matrix::<f64>(a.clone()).unwrap();
-        let stop = Stop { rtol: 0.0, atol: 0.0, max_iters: 100_000_000, dtol: f64::INFINITY };
+        let stop = Stop::default().rtol(0.0).max_iters(100_000_000).dtol(f64::INFINITY);
         let mut solver = Solver::new(&dev, &matrix, None, &Cg, stop).unwrap();
         let (b, mut x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
         let mut seen = 0;
@@ -262,7 +262,7 @@ fn a_plan_takes_its_kernel_when_it_is_there() {
     let a = Arc::new(Spec::parse("gen:poisson-p1:40").unwrap().build::<f64>().unwrap());
     let (b, zeros) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
     let matrix = dev.matrix::<f64>(a.clone()).unwrap();
-    let stop = Stop { max_iters: 40, ..Stop::default() };
+    let stop = Stop::default().max_iters(40);
     let solver = Solver::new(&dev, &matrix, None, &Cg, stop).unwrap();
     let start = std::time::Instant::now();
     let mut plan = dev.plan(solver.program().clone()).unwrap();

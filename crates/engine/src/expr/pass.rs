@@ -94,6 +94,7 @@ const STATEMENTS: usize = 8;
 /// # }
 /// ```
 #[derive(Clone, Debug)]
+#[must_use = "a pass does nothing until a program records it or a backend runs it"]
 pub struct Pass<T> {
     pub(crate) name: &'static str,
     pub(crate) statements: Vec<Statement>,

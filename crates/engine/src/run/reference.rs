@@ -62,13 +62,7 @@ pub fn add_term<T: Scalar>(sum: Option<T>, term: &Term, v: T, factor: Option<T>,
 
 impl Backend for Reference {
     fn info(&self) -> DeviceInfo {
-        DeviceInfo {
-            backend: "reference",
-            name: "serial reference".into(),
-            units: 1,
-            memory: None,
-            details: Vec::new(),
-        }
+        DeviceInfo::new("reference", "serial reference", 1)
     }
     crate::host_memory!(store);
     crate::primitives_by!(alone);

@@ -25,6 +25,7 @@ const SMALL: usize = 4096;
 /// # Ok::<(), lacuna_engine::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[must_use = "triplets do nothing until they are made a matrix"]
 pub struct Triplets<T> {
     rows: usize,
     cols: usize,

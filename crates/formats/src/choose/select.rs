@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 /// A named format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FormatInfo {
     /// The name users select it by.
     pub name: &'static str,
@@ -32,7 +33,7 @@ impl FormatInfo {
 }
 
 /// All formats; the first is the one that all others are converted from.
-pub const FORMATS: [FormatInfo; 19] = [
+pub const FORMATS: &[FormatInfo] = &[
     FormatInfo::new("csr", "csr", "compressed rows: suits everything"),
     FormatInfo::new("stencil", "stencil", "constant coefficients on a grid, no matrix in memory").by_values(),
     FormatInfo::new("dia", "dia", "diagonals, without column indices: grids"),

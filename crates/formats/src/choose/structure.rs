@@ -19,6 +19,7 @@ const SHORT: usize = 32;
 ///
 /// Symmetry, dominance and the sign of the diagonal are `false` for a matrix that is not square.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Structure {
     /// Rows.
     pub rows: usize,

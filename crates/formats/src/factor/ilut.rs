@@ -16,6 +16,7 @@ const CHECKED: usize = 512;
 
 /// Options of a factorisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct IlutOptions {
     /// Entries of `U` smaller than this times the largest entry of their column of the matrix are dropped,
     /// and entries of `L` smaller than this.
@@ -29,6 +30,8 @@ pub struct IlutOptions {
     /// column, otherwise by [`column_order`]; if not, they keep their own order.
     pub ordered: bool,
 }
+
+lacuna_engine::setters!(IlutOptions { drop: f64, fill: f64, threshold: f64, ordered: bool });
 
 impl Default for IlutOptions {
     fn default() -> Self {

@@ -20,6 +20,7 @@ const WORTHWHILE: u64 = 4;
 
 /// A named order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OrderInfo {
     /// The name users select it by.
     pub name: &'static str,
@@ -28,7 +29,7 @@ pub struct OrderInfo {
 }
 
 /// All orders except the given one.
-pub const ORDERS: [OrderInfo; 4] = [
+pub const ORDERS: &[OrderInfo] = &[
     OrderInfo { name: "rcm", description: "reverse Cuthill-McKee: entries near the diagonal" },
     OrderInfo { name: "length", description: "rows by falling length" },
     OrderInfo { name: "parts", description: "rows by connected parts of 8192" },

@@ -87,7 +87,7 @@ fn craig_says_so_where_there_is_no_solution() {
 fn rounded_values_are_those_of_the_system_solved() {
     let a = generated("gen:poisson2d:9x9");
     let thirds = a.with_values::<f64>(a.values().iter().map(|v| v / 3.0).collect()).unwrap();
-    let stop = Stop { rtol: 1e-12, ..Stop::default() };
+    let stop = Stop::default().rtol(1e-12);
     let mut system = LinearSystem::new(thirds.clone()).format("packed-f32").stop(stop).prepare().unwrap();
     let b = Array1::from_elem(81, 1.0);
     let says_so = |system: &mut Prepared<f64>| {
@@ -144,7 +144,7 @@ fn least_squares_in_another_order_are_measured_in_the_given_one() {
 #[test]
 fn an_absolute_tolerance_of_least_squares_is_in_the_units_given() {
     let a = generated("gen:poisson1d:20").scaled(1e100).unwrap();
-    let stop = Stop { rtol: 1e-8, atol: 1.0, ..Stop::default() };
+    let stop = Stop::default().rtol(1e-8).atol(1.0);
     let b = Array1::from_elem(20, 1.0);
     let outcome = LinearSystem::new(a).method("lsqr").stop(stop).prepare().unwrap().solve(&b).unwrap().1;
     assert!(outcome.converged() && outcome.true_residual < 1e-6, "{outcome:?}");
@@ -196,7 +196,7 @@ fn a_small_limit_is_shared_too() {
     }
     let a = triplets.to_csr().unwrap();
     let b = Array1::from_iter((0..n).map(|i| (i as f64).sin()));
-    let system = LinearSystem::new(a).stop(Stop { max_iters: 1000, ..Stop::default() });
+    let system = LinearSystem::new(a).stop(Stop::default().max_iters(1000));
     let outcome = system.prepare().unwrap().solve(&b).unwrap().1;
     let notes = outcome.notes.join("; ");
     for name in ["gmres ", "ilut:drop=0.001", "ilut:drop=0.00001", "no x solves"] {
@@ -210,7 +210,7 @@ fn a_cycle_that_was_asked_for_is_that_of_every_gmres() {
     let a = generated("gen:convection:20x20:30").map(|v| -v).unwrap();
     let b = Array1::from_elem(400, 1.0);
     let solved = |method: &str| {
-        let stop = Stop { rtol: 0.0, ..Stop::default() };
+        let stop = Stop::default().rtol(0.0);
         let system = LinearSystem::new(a.clone()).method(method).restart(7).stop(stop);
         system.prepare().unwrap().solve(&b).unwrap().1.notes.join("; ")
     };
@@ -243,7 +243,7 @@ fn what_a_setting_takes_away_from_another_is_noted() {
 #[test]
 fn the_set_up_of_another_method_is_no_transfer() {
     let a = generated("gen:convection:20x20:30").map(|v| -v).unwrap();
-    let system = LinearSystem::new(a).stop(Stop { rtol: 0.0, ..Stop::default() });
+    let system = LinearSystem::new(a).stop(Stop::default().rtol(0.0));
     let mut outcome = system.prepare().unwrap().solve(&Array1::from_elem(400, 1.0)).unwrap().1;
     outcome.history.clear();
     let continued = outcome.notes.iter().any(|note| note.contains("set up in"));

@@ -78,7 +78,7 @@ fn columns_keep_limits_and_guesses() {
 fn keeps_limits_and_guesses(method: &str) {
     let a = Spec::parse("gen:poisson3d:20x20x20:27").unwrap().build::<f64>().unwrap();
     let b = right_hand_sides(a.rows());
-    let stop = Stop { max_iters: 10, ..Stop::default() };
+    let stop = Stop::default().max_iters(10);
     let mut system = LinearSystem::new(a)
         .method(method)
         .preconditioner("jacobi")

@@ -188,7 +188,7 @@ fn where_rounding_ends_a_recurrence_the_classical_form_goes_on() {
     // At the limit of a number type the precision is to blame, not the preconditioner.
     let a = Spec::parse("gen:poisson-p1:31").unwrap().build::<f64>().unwrap();
     for rtol in [1e-16, 1e-20, 0.0] {
-        let system = LinearSystem::new(a.clone()).stop(Stop { rtol, ..Stop::default() });
+        let system = LinearSystem::new(a.clone()).stop(Stop::default().rtol(rtol));
         let outcome = honest("p1", system, &a, &ones(a.rows()), 1e-15);
         let named =
             matches!(outcome.reason, Reason::Converged | Reason::Stagnated | Reason::AccuracyAttained);

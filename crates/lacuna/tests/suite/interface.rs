@@ -126,6 +126,36 @@ fn a_method_with_its_own_preconditioner_is_why_there_are_both() {
 }
 
 #[test]
+fn a_solve_that_did_not_converge_becomes_an_error_on_request() {
+    let mut dev = default_backend().unwrap();
+    let stop = Stop::default().rtol(1e-9).atol(1e-3).max_iters(3);
+    let system = LinearSystem::new(laplacian(300)).method("cg").preconditioner("none").stop(stop);
+    let mut system = system.prepare(&mut dev).unwrap();
+    let (_, outcome) = system.solve(&mut dev, &Array1::from_elem(300, 0.01)).unwrap();
+    let error = outcome.ok().unwrap_err();
+    assert_eq!((error.reason, error.iterations, error.residual), (Reason::Limit, 3, outcome.true_residual));
+    let target = 1e-3 / (0.01 * 300f64.sqrt());
+    assert!((error.target / target - 1.0).abs() < 1e-12 && error.residual > error.target, "{error}");
+    let error = Error::from(error).to_string();
+    assert!(error.contains("3 iterations") && error.contains("for a target of 5.77e-3"), "{error}");
+    assert!(solve(&mut dev, &laplacian(5), &[1.0; 5]).unwrap().1.ok().is_ok());
+}
+
+#[test]
+fn a_solve_that_did_not_converge_becomes_an_error_on_request() {
+    let stop = Stop::default().rtol(1e-9).atol(1e-3).max_iters(3);
+    let system = LinearSystem::new(laplacian(300)).method("cg").preconditioner("none").stop(stop);
+    let (_, outcome) = system.prepare().unwrap().solve(&Array1::from_elem(300, 0.01)).unwrap();
+    let error = outcome.ok().unwrap_err();
+    assert_eq!((error.reason, error.iterations, error.residual), (Reason::Limit, 3, outcome.true_residual));
+    let target = 1e-3 / (0.01 * 300f64.sqrt());
+    assert!((error.target / target - 1.0).abs() < 1e-12 && error.residual > error.target, "{error}");
+    let error = Error::from(error).to_string();
+    assert!(error.contains("3 iterations") && error.contains("for a target of 5.77e-3"), "{error}");
+    assert!(solve(&laplacian(5), &[1.0; 5]).unwrap().1.ok().is_ok());
+}
+
+#[test]
 fn what_does_not_fit_is_an_error() {
     let prepare = |system: LinearSystem<f64>| system.prepare().map(drop).unwrap_err().to_string();
     let wide = from_dense(Array2::<f64>::ones((2, 3)).view()).unwrap();

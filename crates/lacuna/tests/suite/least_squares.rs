@@ -67,7 +67,7 @@ fn columns_are_scaled() {
     };
     for info in METHODS.iter().filter(|info| info.needs == Needs::Nothing) {
         let system = LinearSystem::new(a.clone()).method(info.name).preconditioner("column-scaling");
-        let stop = Stop { rtol: 1e-13, max_iters: 100, ..Stop::default() };
+        let stop = Stop::default().rtol(1e-13).max_iters(100);
         let mut system = system.stop(stop).prepare().unwrap();
         for a in [&a, &later] {
             system.update_values(a.values()).unwrap();

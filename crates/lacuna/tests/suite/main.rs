@@ -17,6 +17,6 @@ use lacuna::Device;
 
 /// A device that no other test uses, so that what is in use on it can be compared.
 fn own_device() -> Device {
-    let options = lacuna::cpu::CpuOptions { threads: Some(2), ..Default::default() };
+    let options = lacuna::cpu::CpuOptions::default().threads(2);
     Device::new(lacuna::cpu::Cpu::with(options).unwrap())
 }

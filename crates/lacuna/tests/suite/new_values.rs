@@ -31,7 +31,7 @@ fn system(a: Csr<f64>, format: &str, refine: bool) -> LinearSystem<f64> {
 #[test]
 fn every_format_takes_new_values_and_gives_the_bits_of_a_system_made_anew() {
     let mut replaced = BTreeSet::new();
-    for format in FORMATS.map(|format| format.name) {
+    for format in FORMATS.iter().map(|format| format.name) {
         let a = suited(format);
         let b: Vec<f64> = (0..a.rows()).map(|i| 1.0 + (i % 7) as f64).collect();
         let Ok(mut prepared) = system(a.clone(), format, false).prepare() else {

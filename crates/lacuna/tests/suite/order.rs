@@ -19,11 +19,8 @@ fn solutions_are_in_the_order_given() {
     let a = scattered();
     let b: Array1<f64> = (0..600).map(|i| (i % 17) as f64 - 8.0).collect();
     let solve = |order: &str| {
-        let mut system = LinearSystem::new(a.clone())
-            .reorder(order)
-            .stop(Stop { rtol: 1e-12, ..Stop::default() })
-            .prepare()
-            .unwrap();
+        let mut system =
+            LinearSystem::new(a.clone()).reorder(order).stop(Stop::default().rtol(1e-12)).prepare().unwrap();
         let (x, outcome) = system.solve(b.view()).unwrap();
         assert!(outcome.converged());
         // Strided views, starting from the solution: no iterations are needed.
@@ -84,7 +81,7 @@ fn rows_are_matched_with_columns_where_the_diagonal_has_zeros() {
     let wanted: Array1<f64> = (0..600).map(|i| (i % 17) as f64 - 8.0).collect();
     let mut b = Array1::zeros(600);
     a.product(wanted.as_slice().unwrap(), b.as_slice_mut().unwrap()).unwrap();
-    let stop = Stop { rtol: 1e-12, ..Stop::default() };
+    let stop = Stop::default().rtol(1e-12);
     let mut system = LinearSystem::new(a.clone()).stop(stop).prepare().unwrap();
     assert_eq!(system.order().name, "matching");
     let close = |x: ArrayView1<'_, f64>, scale: f64| (&x * scale - &wanted).iter().all(|d| d.abs() <= 1e-8);

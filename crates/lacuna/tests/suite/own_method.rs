@@ -72,7 +72,7 @@ fn converges<T: Scalar>(own: impl Method<T> + 'static) {
     let rtol = if matches!(T::KIND, NumberType::F32 | NumberType::C32) { 1e-5 } else { 1e-10 };
     let mut system = LinearSystem::new(a.clone())
         .own_method(own)
-        .stop(Stop { rtol, max_iters: 500, ..Stop::default() })
+        .stop(Stop::default().rtol(rtol).max_iters(500))
         .prepare()
         .unwrap();
     let (x, outcome) = system.solve(b.view()).unwrap();

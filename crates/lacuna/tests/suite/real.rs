@@ -43,7 +43,7 @@ fn solved<T: Scalar>(path: &Path) -> Option<Outcome> {
     let name = path.file_stem().unwrap().to_str().unwrap();
     let b = path.with_file_name(format!("{name}_b.mtx"));
     let b = if b.exists() { Array1::from(mm::read_vector::<T>(&b).unwrap()) } else { Array1::ones(a.rows()) };
-    let stop = Stop { rtol: 1e-8, max_iters: (10 * a.rows() as u64).clamp(1000, 100_000), ..Stop::default() };
+    let stop = Stop::default().rtol(1e-8).max_iters((10 * a.rows() as u64).clamp(1000, 100_000));
     let mut system = LinearSystem::new(a.clone()).stop(stop).prepare().unwrap();
     let (x, outcome) = system.solve(b.view()).unwrap();
     let norm = b.iter().map(|b| b.modulus().powi(2)).sum::<f64>().sqrt();

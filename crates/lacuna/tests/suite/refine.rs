@@ -13,7 +13,7 @@ fn norm<T: Scalar>(v: &Array1<T>) -> f64 {
 fn solved<T: Scalar>(text: &str, system: LinearSystem<T>, rtol: f64) -> Outcome {
     let a = Spec::parse(text).unwrap().build::<T>().unwrap();
     let b = Array1::from_iter((0..a.rows()).map(|i| T::from_real(((i * 7) % 11) as f64 - 3.0)));
-    let stop = Stop { rtol, ..Stop::default() };
+    let stop = Stop::default().rtol(rtol);
     let (x, outcome) = system.stop(stop).prepare().unwrap().solve(b.view()).unwrap();
     let [b, x] = [b, x];
     let residual = residual_norm(&a, b.as_slice().unwrap(), x.as_slice().unwrap()) / norm(&b);
@@ -63,7 +63,7 @@ fn far_from_one() {
     for (of_a, of_b) in [(600, 0), (-600, 0), (300, 300), (0, -500)] {
         let a = a.map(|v| v.scale_by_power_of_two(of_a)).unwrap();
         let b = Array1::from_elem(a.rows(), 1.0.scale_by_power_of_two(of_b));
-        let stop = Stop { rtol: 1e-11, ..Stop::default() };
+        let stop = Stop::default().rtol(1e-11);
         let mut system = LinearSystem::new(a).refine(true).stop(stop).prepare().unwrap();
         let (x, outcome) = system.solve(b.view()).unwrap();
         assert!(
@@ -102,7 +102,7 @@ fn what_single_precision_cannot_correct_is_told_and_x_is_no_worse_than_the_guess
     let a = t.to_csr().unwrap();
     let b = Array1::<f64>::ones(30);
     let system = LinearSystem::new(a).method("gmres:restart=5").preconditioner("none");
-    let stop = Stop { rtol: 1e-14, max_iters: 500, ..Stop::default() };
+    let stop = Stop::default().rtol(1e-14).max_iters(500);
     let mut system = system.refine(true).stop(stop).prepare().unwrap();
     let (x, outcome) = system.solve(b.view()).unwrap();
     assert!(!outcome.converged() && outcome.true_residual <= 1.0, "{outcome:?}");
@@ -113,7 +113,7 @@ fn what_single_precision_cannot_correct_is_told_and_x_is_no_worse_than_the_guess
 fn new_values_guesses_and_cancelling() {
     let a = Spec::parse("gen:poisson2d:50x50").unwrap().build::<f64>().unwrap();
     let (values, b) = (a.values().to_vec(), Array1::<f64>::ones(a.rows()));
-    let stop = Stop { rtol: 1e-11, ..Stop::default() };
+    let stop = Stop::default().rtol(1e-11);
     let dev = own_device();
     let system = LinearSystem::new(a.clone()).refine(true).stop(stop);
     let mut system = system.on(&dev).prepare().unwrap();

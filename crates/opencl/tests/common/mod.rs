@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// (or `LACUNA_OPENCL_SHAPE`). `None`, with a message, if there is no device; fails if `LACUNA_REQUIRE` names
 /// `opencl`.
 pub(crate) fn device(mode: Mode) -> Option<Device> {
-    let options = OpenClOptions { mode, ..OpenClOptions::from_env().expect("the environment's options") };
+    let options = OpenClOptions::from_env().expect("the environment's options").mode(mode);
     match OpenCl::new(options) {
         Ok(dev) => Some(dev.into()),
         Err(error) => {

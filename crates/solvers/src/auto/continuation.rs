@@ -81,6 +81,7 @@ fn least_squares<T: Scalar>(
             let later = outcome.history.drain(..).skip(1).collect::<Vec<_>>();
             outcome.history = [std::mem::take(&mut before.history), later].concat();
             outcome.iterations += before.iterations;
+            outcome.target = before.target;
         }
         let goal = tolerance(system, vector_norm(b));
         if !(needs_range && outcome.converged() && outcome.misfit > goal) {
@@ -92,7 +93,7 @@ fn least_squares<T: Scalar>(
         }
         last = outcome.misfit;
         let rtol = stop.rtol * TIGHTER * goal / outcome.misfit;
-        stop = Stop { rtol, atol: 0.0, max_iters: system.stop.max_iters - outcome.iterations, ..system.stop };
+        stop = system.stop.rtol(rtol).atol(0.0).max_iters(system.stop.max_iters - outcome.iterations);
         before = outcome.clone();
     }
     if !outcome.converged() {
@@ -124,7 +125,7 @@ pub(super) fn first_stop<T: Scalar>(system: &AutoSolver<T>) -> Stop {
     let share = if shares { half(limit, system.matrix.a.rows()) } else { limit };
     let enough = if fallback.is_some() { *exhausted } else { u64::MAX };
     let budget = queue.budget(1).unwrap_or(u64::MAX).min(enough);
-    Stop { max_iters: share.min(*interval).min(budget), ..system.stop }
+    system.stop.max_iters(share.min(*interval).min(budget))
 }
 
 /// The share of a method in the iterations that are left, if others may follow.
@@ -304,7 +305,7 @@ impl<'a, T: Scalar> Continuation<'a, T> {
         }
         let Stop { rtol, atol, .. } = self.system.stop;
         let (rtol, atol) = (rtol * self.tightening, atol * self.tightening);
-        let stop = Stop { rtol, atol, max_iters: limit, ..self.system.stop };
+        let stop = self.system.stop.rtol(rtol).atol(atol).max_iters(limit);
         let guess = x.to_vec();
         let next = match candidate {
             None => {
@@ -341,6 +342,7 @@ fn copy(from: &Outcome, to: &mut Outcome) {
     to.restarts = from.restarts;
     to.residual = from.residual;
     to.true_residual = from.true_residual;
+    to.target = from.target;
     to.backward_error = from.backward_error;
     to.misfit = from.misfit;
     to.history.clone_from(&from.history);

@@ -25,8 +25,10 @@ impl Order {
         if name == MATCHING.name {
             return Self::with_heavy_diagonal(a);
         }
-        let names: Vec<_> =
-            ["none", "auto", MATCHING.name].into_iter().chain(ORDERS.map(|order| order.name)).collect();
+        let names: Vec<_> = ["none", "auto", MATCHING.name]
+            .into_iter()
+            .chain(ORDERS.iter().map(|order| order.name))
+            .collect();
         if !names.contains(&name) {
             let message = format!("expected one of {}, got `{name}`", names.join(", "));
             return Err(Error::Argument { what: "reorder".into(), message });

@@ -190,7 +190,7 @@ impl<T: Scalar> Refined<T> {
     }
     /// Changes the stopping criteria of the inner method.
     fn set_stop(&mut self, rtol: f64, max_iters: u64) {
-        self.inner.resident.solver.set_stop(Stop { rtol, atol: 0.0, max_iters, ..Stop::default() });
+        self.inner.resident.solver.set_stop(Stop::default().rtol(rtol).max_iters(max_iters));
     }
 }
 
@@ -219,10 +219,11 @@ fn refine<T: Scalar>(
     x.clone_into(&mut refined.kept);
     let (mut last, mut inner) = (f64::INFINITY, Reason::Limit);
     loop {
-        outer.resident.solver.set_stop(Stop { max_iters: 0, ..stop });
+        outer.resident.solver.set_stop(stop.max_iters(0));
         let found = outer.resident.solver.solve(b, x)?;
         *iterating += found.time.saturating_sub(found.transfers);
         let (reason, residual) = (found.reason, found.true_residual);
+        outcome.target = found.target;
         if outcome.history.is_empty() {
             outcome.history.push(residual);
         }
@@ -287,10 +288,9 @@ fn correct<T: Scalar>(
     d.clear();
     d.resize(x.len(), T::Narrow::from_real(0.0));
     let (done, residual) = (outcome.iterations, outcome.true_residual);
-    let tolerance = stop.rtol.max(stop.atol / vector_norm(b));
-    let rtol = (GAIN * tolerance / residual).clamp(INNER, GAIN);
+    let rtol = (GAIN * outcome.target / residual).clamp(INNER, GAIN);
     let mut watch_inner = |w: Watch| match watch {
-        Some(watch) => watch(Watch { iterations: done + w.iterations, residual: w.residual * residual }),
+        Some(watch) => watch(Watch::new(done + w.iterations, w.residual * residual)),
         None => ControlFlow::Continue(()),
     };
     refined.set_stop(rtol, stop.max_iters - done);

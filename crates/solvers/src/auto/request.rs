@@ -62,7 +62,7 @@ impl<T: Scalar> Request<T> {
             reorder: "none".into(),
             adjoint: false,
             options: Options::default(),
-            stop: Stop { rtol: Self::DEFAULT_RTOL, ..Stop::default() },
+            stop: Stop::default().rtol(Self::DEFAULT_RTOL),
             remembered: None,
         }
     }

@@ -68,6 +68,7 @@ impl<T: Scalar, F: Fn(&mut Recorder<'_, T>, &System<'_, T>) + Send> Method<T> fo
 /// Settings that some methods take.
 #[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
+#[non_exhaustive]
 pub struct Options {
     /// Iterations of a GMRES cycle; 30 by default.
     pub restart: Option<usize>,
@@ -76,6 +77,12 @@ pub struct Options {
     /// The side on which GMRES applies the preconditioner.
     pub side: Side,
 }
+
+lacuna_engine::setters!(Options {
+    restart: impl Into<Option<usize>>,
+    orthogonalization: Orthogonalization,
+    side: Side,
+});
 
 /// What a method needs of the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +102,7 @@ pub enum Needs {
 
 /// A method in the list.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct MethodInfo {
     /// Its name.
     pub name: &'static str,
@@ -110,13 +118,24 @@ pub struct MethodInfo {
 
 impl MethodInfo {
     /// The entry of a method that is in no list.
-    const CUSTOM: Self = MethodInfo {
-        name: "custom",
-        about: "a method of one's own",
-        needs: Needs::Square,
-        adjoint: false,
-        options: &[],
-    };
+    const CUSTOM: Self = Self::new("custom", "a method of one's own", Needs::Square);
+
+    /// A method without options that needs no adjoint.
+    pub const fn new(name: &'static str, about: &'static str, needs: Needs) -> Self {
+        MethodInfo { name, about, needs, adjoint: false, options: &[] }
+    }
+
+    /// The same with products with the adjoint.
+    #[must_use]
+    pub const fn with_adjoint(self) -> Self {
+        MethodInfo { adjoint: true, ..self }
+    }
+
+    /// The same with options.
+    #[must_use]
+    pub const fn with_options(self, options: &'static [OptionInfo]) -> Self {
+        MethodInfo { options, ..self }
+    }
 
     /// Whether it needs a Hermitian positive definite operator.
     pub fn positive_definite(&self) -> bool {

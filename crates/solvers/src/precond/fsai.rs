@@ -15,6 +15,7 @@ const OPERATION: &str = "preconditioner `fsai`";
 
 /// How the pattern of the factor is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct FsaiOptions {
     /// The power of the matrix whose lower triangle is the pattern, if it is not adaptive.
     pub power: usize,
@@ -26,6 +27,8 @@ pub struct FsaiOptions {
     /// A row stops growing once a step enlarges its diagonal entry by at most this fraction.
     pub tolerance: f64,
 }
+
+lacuna_engine::setters!(FsaiOptions { power: usize, steps: usize, add: usize, tolerance: f64 });
 
 impl Default for FsaiOptions {
     fn default() -> Self {

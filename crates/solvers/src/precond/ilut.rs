@@ -65,12 +65,11 @@ impl Ilut {
         let part =
             |key: &str| settings.number(key, "a number from 0 to 1", |v: &f64| (0.0..=1.0).contains(v));
         let orders = [("degree", true), ("natural", false)];
-        let options = IlutOptions {
-            drop: part("drop")?,
-            fill: settings.number("fill", "a number from 1 on", |f: &f64| *f >= 1.0)?,
-            threshold: part("pivot")?,
-            ordered: settings.choice("order", &orders)?.unwrap_or(true),
-        };
+        let options = IlutOptions::default()
+            .drop(part("drop")?)
+            .fill(settings.number("fill", "a number from 1 on", |f: &f64| *f >= 1.0)?)
+            .threshold(part("pivot")?)
+            .ordered(settings.choice("order", &orders)?.unwrap_or(true));
         Ok(Ilut { options, adjoint: adjoint::named(settings)?, made: None })
     }
 }

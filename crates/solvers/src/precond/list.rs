@@ -10,6 +10,7 @@ use lacuna_engine::{Result, Scalar, compiled_here};
 
 /// A preconditioner in the list.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct PrecondInfo {
     /// Its name.
     pub name: &'static str,

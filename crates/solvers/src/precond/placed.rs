@@ -115,6 +115,7 @@ enum Width {
 }
 
 /// The data of a preconditioner for a device, made on the host.
+#[must_use = "the data of a preconditioner is what its set-up returns"]
 pub struct Parts<T: Scalar> {
     vectors: Vec<(Vec<T>, Width)>,
     numbers: Vec<T>,

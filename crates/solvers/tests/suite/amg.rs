@@ -27,7 +27,7 @@ fn solve_on<T: Scalar>(
     m: &Placed<T>,
     by: &str,
 ) -> (Outcome, Vec<T>) {
-    let stop = Stop { rtol: 1e-8, max_iters: 500, ..Stop::default() };
+    let stop = Stop::default().rtol(1e-8).max_iters(500);
     let method = method(by, &Options::default()).unwrap();
     let mut solver = Solver::new(dev, on, Some(m), &*method, stop).unwrap();
     let mut x = vec![T::zero(); a.rows()];
@@ -36,7 +36,7 @@ fn solve_on<T: Scalar>(
 }
 
 fn options() -> AmgOptions {
-    AmgOptions { coarsest: 60, ..AmgOptions::default() }
+    AmgOptions::default().coarsest(60)
 }
 
 /// `A` with its couplings along the slowest axis multiplied by `factor`.
@@ -63,9 +63,9 @@ fn anisotropic(side: usize, factor: f64) -> Csr<f64> {
 #[test]
 fn iterations_stay_few() {
     let plain = options();
-    let chebyshev = AmgOptions { smoothing: Smoothing::Chebyshev, ..plain };
-    let mis2 = AmgOptions { aggregation: Some(Aggregation::Mis2), ..plain };
-    let two = AmgOptions { sweeps: 2, ..plain };
+    let chebyshev = plain.smoothing(Smoothing::Chebyshev);
+    let mis2 = plain.aggregation(Aggregation::Mis2);
+    let two = plain.sweeps(2);
     let poisson = generated::<f64>("gen:poisson3d:24x24x24");
     let cases = [
         ("poisson3d", &poisson, plain, "cg", 14),
@@ -105,11 +105,11 @@ fn bits_do_not_depend_on_threads() {
 #[test]
 fn new_values_give_what_a_fresh_set_up_gives() {
     // Greedy aggregates depend on which of equal couplings is the strongest, which on a coarse level is a matter of rounding.
-    let deep = AmgOptions { aggregation: Some(Aggregation::Mis2), ..options() };
-    let cases = [AmgOptions { coarsest: 1000, ..options() }, deep];
+    let deep = options().aggregation(Aggregation::Mis2);
+    let cases = [options().coarsest(1000), deep];
     let smoothings = [Smoothing::Spai0, Smoothing::Chebyshev];
     for (case, smoothing) in cases.into_iter().flat_map(|case| smoothings.map(|s| (case, s))) {
-        let amg = || Amg::new(AmgOptions { smoothing, ..case });
+        let amg = || Amg::new(case.smoothing(smoothing));
         let a = generated::<f64>("gen:poisson3d:16x16x16");
         let dev = Device::new(Reference::new());
         let on = dev.matrix(Arc::new(a.clone())).unwrap();
@@ -136,7 +136,7 @@ fn a_scaled_matrix_takes_its_near_null_vector() {
     let scaled: Vec<f64> = a.entries().map(|(i, j, v)| v * scale[i] * scale[j]).collect();
     let scaled = a.with_values::<f64>(scaled).unwrap();
     let vector: Vec<f64> = scale.iter().map(|s| 1.0 / s).collect();
-    let chebyshev = || Amg::new(AmgOptions { smoothing: Smoothing::Chebyshev, ..options() });
+    let chebyshev = || Amg::new(options().smoothing(Smoothing::Chebyshev));
     let with = solve(&scaled, chebyshev().near_null(&vector), "cg").0;
     let without = solve(&scaled, chebyshev(), "cg").0;
     assert!(with.converged() && with.iterations <= 20, "{}", with.iterations);
@@ -166,7 +166,7 @@ fn complex_hermitian_matrices_too() {
     let a = a.with_values::<Complex64>(values).unwrap();
     let vector: Vec<Complex64> = (0..a.rows()).map(phase).collect();
     for smoothing in [Smoothing::Spai0, Smoothing::Chebyshev] {
-        let amg = Amg::new(AmgOptions { smoothing, ..options() }).near_null(&vector);
+        let amg = Amg::new(options().smoothing(smoothing)).near_null(&vector);
         let (outcome, _, lines) = solve(&a, amg, "cg");
         assert!(outcome.converged() && outcome.iterations <= 22, "{} {lines:#?}", outcome.iterations);
     }
@@ -184,7 +184,7 @@ fn what_cannot_be_coarsened_is_told_and_smoothed() {
     has(&lines, "level 0 has no strong couplings");
     has(&lines, "too many for an inverse");
     let a = generated::<f64>("gen:poisson3d:16x16x16");
-    let lean = AmgOptions { complexity: 1.1, ..options() };
+    let lean = options().complexity(1.1);
     let (outcome, _, lines) = solve(&a, Amg::new(lean), "cg");
     assert!(outcome.converged());
     has(&lines, "more than 1.1: not made");
@@ -206,7 +206,7 @@ fn a_singular_coarsest_matrix_has_a_pseudo_inverse() {
     let on = dev.matrix(Arc::new(a.clone())).unwrap();
     let m = Placed::new(&dev, Box::new(Amg::new(options())), &a, *on, Setup::new()).unwrap();
     assert!(m.report().iter().any(|line| line.1.contains("null space of dimension 1")), "{:?}", m.report());
-    let stop = Stop { rtol: 1e-8, max_iters: 100, ..Stop::default() };
+    let stop = Stop::default().rtol(1e-8).max_iters(100);
     let mut solver =
         Solver::new(&dev, &on, Some(&m), &*method("cg", &Options::default()).unwrap(), stop).unwrap();
     let b: Vec<f64> = (0..a.rows()).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
@@ -237,10 +237,10 @@ fn elasticity_wants_its_blocks_and_gains_by_rigid_body_modes() {
         assert!(outcome.converged(), "{:?} {lines:#?}", outcome.reason);
         outcome.iterations
     };
-    let one_by_one = by(Amg::new(AmgOptions { block: Some(1), ..options() }));
+    let one_by_one = by(Amg::new(options().block(1)));
     let translations = by(Amg::new(options()));
     let rigid = by(Amg::new(options()).rigid_body_modes(&nodes(12)));
-    let chebyshev = AmgOptions { smoothing: Smoothing::Chebyshev, ..options() };
+    let chebyshev = options().smoothing(Smoothing::Chebyshev);
     let smoothed = by(Amg::new(chebyshev).rigid_body_modes(&nodes(12)));
     let all = [one_by_one, translations, rigid, smoothed];
     println!("iterations row by row, with translations, with rotations, with Chebyshev: {all:?}");
@@ -282,6 +282,6 @@ fn spaces_that_do_not_fit_are_refused() {
     let none: [Vec<f64>; 0] = [];
     assert!(matches!(refused(Amg::default().near_null_space(5, &none)), Error::Argument { .. }));
     assert!(matches!(refused(Amg::default().rigid_body_modes(&nodes(3))), Error::Length { .. }));
-    let block = AmgOptions { block: Some(7), ..AmgOptions::default() };
+    let block = AmgOptions::default().block(7);
     assert!(matches!(refused(Amg::new(block)), Error::Argument { .. }));
 }

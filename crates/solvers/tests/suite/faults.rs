@@ -41,7 +41,7 @@ fn solve(a: &Csr<f64>, amg: AmgOptions) -> (Outcome, Vec<String>) {
     let m = Placed::new(&dev, Box::new(Amg::new(amg)), a, *on, Setup::new()).unwrap();
     let mut b = vec![0.0; a.rows()];
     a.product(&(0..a.rows()).map(|i| (i % 7) as f64 - 3.0).collect::<Vec<_>>(), &mut b).unwrap();
-    let stop = Stop { rtol: 1e-8, max_iters: 200, ..Stop::default() };
+    let stop = Stop::default().rtol(1e-8).max_iters(200);
     let mut solver =
         Solver::new(&dev, &on, Some(&m), &*method("cg", &Options::default()).unwrap(), stop).unwrap();
     let outcome = solver.solve(&b, &mut vec![0.0; a.rows()]).unwrap().clone();
@@ -51,18 +51,17 @@ fn solve(a: &Csr<f64>, amg: AmgOptions) -> (Outcome, Vec<String>) {
 #[test]
 fn parts_that_are_singular_by_themselves_are_left_to_the_smoother() {
     let grid = generated("gen:poisson2d:40x40");
-    let options = AmgOptions { coarsest: 60, ..AmgOptions::default() };
+    let options = AmgOptions::default().coarsest(60);
     let usual = solve(&grid, options).0.iterations;
     for smoothing in [Smoothing::Spai0, Smoothing::Chebyshev] {
         for part in [path(&[1.0], 1), path(&[0.3, 0.7, 1.1, 0.2], 1)] {
-            let (outcome, lines) =
-                solve(&beside(&[&part, &grid, &part]), AmgOptions { smoothing, ..options });
+            let (outcome, lines) = solve(&beside(&[&part, &grid, &part]), options.smoothing(smoothing));
             assert!(outcome.converged() && outcome.iterations <= usual + 2, "{outcome:?}");
             assert!(lines.iter().any(|line| line.contains("2 of parts that are singular")), "{lines:#?}");
         }
     }
     // Nodes of two unknowns.
-    let nodes = AmgOptions { block: Some(2), ..options };
+    let nodes = options.block(2);
     let mut both = Triplets::new(2 * grid.rows(), 2 * grid.rows());
     for (i, j, v) in grid.entries() {
         (0..2).for_each(|u| both.push(2 * i + u, 2 * j + u, v));
@@ -92,8 +91,8 @@ fn values_that_are_refused_leave_the_next_ones_their_levels() {
     let dev = Device::new(Reference::new());
     let on = dev.matrix(Arc::new(a.clone())).unwrap();
     let kinds: [Box<dyn Preconditioner<f64>>; 2] = [
-        Box::new(Multigrid::new(MultigridOptions { coarsest, ..MultigridOptions::default() })),
-        Box::new(Amg::new(AmgOptions { coarsest, ..AmgOptions::default() })),
+        Box::new(Multigrid::new(MultigridOptions::default().coarsest(coarsest))),
+        Box::new(Amg::new(AmgOptions::default().coarsest(coarsest))),
     ];
     for kind in kinds {
         let mut m = Placed::new(&dev, kind, &a, *on, Setup::new()).unwrap();
@@ -108,7 +107,7 @@ fn values_that_are_refused_leave_the_next_ones_their_levels() {
 #[test]
 fn values_may_become_symmetric() {
     let a = generated("gen:convection:24x24:20");
-    let options = AmgOptions { coarsest: 60, smoothing: Smoothing::Chebyshev, ..AmgOptions::default() };
+    let options = AmgOptions::default().coarsest(60).smoothing(Smoothing::Chebyshev);
     let dev = Device::new(Reference::new());
     let on = dev.matrix(Arc::new(a.clone())).unwrap();
     let mut m = Placed::new(&dev, Box::new(Amg::new(options)), &a, *on, Setup::new()).unwrap();
@@ -121,7 +120,7 @@ fn values_may_become_symmetric() {
 #[test]
 fn weights_too_large_for_single_precision_are_refused() {
     let a = beside(&[&generated("gen:poisson2d:40x40"), &path(&[1e-42, 1e-42], 1)]);
-    let narrow = AmgOptions { narrow: true, coarsest: 60, ..AmgOptions::default() };
+    let narrow = AmgOptions::default().narrow(true).coarsest(60);
     match Preconditioner::<f64>::set_up(&mut Amg::new(narrow), &a, &mut Setup::new()) {
         Err(Error::Unsupported { message, .. }) => {
             assert!(message.contains("level 0") && message.contains("too large for f32"), "{message}");
@@ -135,12 +134,12 @@ fn settings_out_of_range_are_refused() {
     let a = generated("gen:poisson2d:9x9");
     let usual = AmgOptions::default();
     for (options, part) in [
-        (AmgOptions { coarsest: 1_000_000, ..usual }, "coarsest: expected a whole number from 1 to 4096"),
-        (AmgOptions { sweeps: 0, ..usual }, "sweeps"),
-        (AmgOptions { damping: f64::NAN, ..usual }, "damping"),
-        (AmgOptions { theta: Some(-0.1), ..usual }, "theta"),
-        (AmgOptions { complexity: 0.5, ..usual }, "complexity"),
-        (AmgOptions { format: Some("rows"), ..usual }, "format: expected one of csr"),
+        (usual.coarsest(1_000_000), "coarsest: expected a whole number from 1 to 4096"),
+        (usual.sweeps(0), "sweeps"),
+        (usual.damping(f64::NAN), "damping"),
+        (usual.theta(-0.1), "theta"),
+        (usual.complexity(0.5), "complexity"),
+        (usual.format("rows"), "format: expected one of csr"),
     ] {
         let refused = Preconditioner::<f64>::set_up(&mut Amg::new(options), &a, &mut Setup::new())
             .err()
@@ -148,7 +147,7 @@ fn settings_out_of_range_are_refused() {
             .to_string();
         assert!(refused.contains(part), "{refused}");
     }
-    let options = MultigridOptions { sweeps: 9, ..MultigridOptions::default() };
+    let options = MultigridOptions::default().sweeps(9);
     let refused = Preconditioner::<f64>::set_up(&mut Multigrid::new(options), &a, &mut Setup::new())
         .err()
         .unwrap()

@@ -50,7 +50,7 @@ fn solve_with<T: Scalar>(
     let placed = precond.map(|kind| Placed::new(dev, kind, a, *op, Setup::new()).unwrap());
     let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
     let method = method(name, &Options::default()).unwrap();
-    let stop = Stop { rtol, max_iters: 1000, ..Stop::default() };
+    let stop = Stop::default().rtol(rtol).max_iters(1000);
     let mut solver = Solver::new(dev, &WithAdjoint(&op, &adjoint), m, &*method, stop).unwrap();
     let mut x = vec![T::zero(); a.cols()];
     let outcome = solver.solve(b, &mut x).unwrap().clone();

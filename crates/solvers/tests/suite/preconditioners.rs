@@ -22,7 +22,7 @@ fn solve_for<T: Scalar>(a: &Csr<T>, b: &[T], precond: &str, by: &str) -> (Outcom
     let dev = Device::new(Reference::new());
     let on = dev.matrix(Arc::new(a.clone())).unwrap();
     let placed = Placed::new(&dev, named(precond), a, *on, Setup::new()).unwrap();
-    let stop = Stop { rtol: 1e-8, max_iters: 500, ..Stop::default() };
+    let stop = Stop::default().rtol(1e-8).max_iters(500);
     let method = method(by, &Options::default()).unwrap();
     let mut solver = Solver::new(&dev, &on, Some(&placed), &*method, stop).unwrap();
     let mut x = vec![T::zero(); a.rows()];
@@ -214,7 +214,7 @@ fn new_values_of_ilut_keep_its_steps() {
     let mut placed = Placed::new(&dev, kind, &a, *on, Setup::new()).unwrap();
     dev.set_matrix(*on, Arc::new(other.clone())).unwrap();
     placed.update(&other, Setup::new()).unwrap();
-    let stop = Stop { rtol: 1e-8, max_iters: 500, ..Stop::default() };
+    let stop = Stop::default().rtol(1e-8).max_iters(500);
     let method = method("gmres", &Options::default()).unwrap();
     let mut solver = Solver::new(&dev, &on, Some(&placed), &*method, stop).unwrap();
     let kept = solver.solve(&vec![1.0; a.rows()], &mut vec![0.0; a.rows()]).unwrap().clone();
@@ -299,7 +299,7 @@ fn directly<T: Scalar>(of: &str, factorisation: &str) {
     let mut placed = Placed::new(&dev, kind, &a, *on, Setup::new()).unwrap();
     placed.update(&scaled, Setup::new()).unwrap();
     let richardson = method("richardson", &Options::default()).unwrap();
-    let stop = Stop { rtol: 1e-8, max_iters: 3, ..Stop::default() };
+    let stop = Stop::default().rtol(1e-8).max_iters(3);
     let mut solver = Solver::new(&dev, &on, Some(&placed), &*richardson, stop).unwrap();
     let outcome = solver.solve(&b, &mut vec![T::zero(); a.rows()]).unwrap();
     assert!(outcome.converged(), "{of}, new values: {outcome:?}");

@@ -46,7 +46,7 @@ fn solve_for<T: Scalar>(
     let op = WithAdjoint(&op, &adjoint);
     let m = precondition.then_some(&diagonal as &dyn lacuna_engine::LinOp<T>);
     let mut x = vec![T::zero(); a.rows()];
-    let options = Options { restart: Some(20), ..Options::default() };
+    let options = Options::default().restart(20);
     let mut solver = Solver::new(&dev, &op, m, &*method(name, &options).unwrap(), stop).unwrap();
     let outcome = solver.solve(b, &mut x).unwrap().clone();
     (outcome, x)
@@ -59,8 +59,7 @@ fn converges<T: Scalar>(wind: T, shift: T) {
         let a = grid::<T>(17, wind, shift);
         for precondition in [false, true].into_iter().filter(|m| !*m || info.needs != Needs::Range) {
             let rtol = if T::EPSILON > 1e-10 { 1e-5 } else { 1e-10 };
-            let (outcome, x) =
-                solve(info.name, &a, precondition, Stop { rtol, max_iters: 2000, ..Stop::default() });
+            let (outcome, x) = solve(info.name, &a, precondition, Stop::default().rtol(rtol).max_iters(2000));
             assert_eq!(outcome.reason, Reason::Converged, "{} {:?} {outcome:?}", info.name, T::KIND);
             assert!(outcome.true_residual <= rtol, "{outcome:?}");
             assert_eq!(outcome.history.len() as u64, outcome.iterations + 1);
@@ -103,7 +102,7 @@ fn an_indefinite_matrix_under_cg_is_told() {
 
 /// Iterations of a solve with Jacobi's preconditioner.
 fn iterations<T: Scalar>(name: &str, a: &Csr<T>) -> u64 {
-    let (outcome, _) = solve(name, a, true, Stop { max_iters: 2000, ..Stop::default() });
+    let (outcome, _) = solve(name, a, true, Stop::default().max_iters(2000));
     assert_eq!(outcome.reason, Reason::Converged, "{name}: {outcome:?}");
     outcome.iterations
 }
@@ -167,7 +166,7 @@ fn a_large_guess_is_kept_if_it_is_good() {
         let dev = &Device::new(Reference::new());
         let op = dev.matrix(Arc::new(a.clone())).unwrap();
         let op = WithAdjoint(&op, &op);
-        let stop = Stop { max_iters: 0, ..Stop::default() };
+        let stop = Stop::default().max_iters(0);
         let method = method(info.name, &Options::default()).unwrap();
         let mut solver = Solver::new(dev, &op, None, &*method, stop).unwrap();
         for (guess, kept, reason) in [
@@ -191,7 +190,7 @@ fn minres_solves_what_is_indefinite() {
     let a = grid::<f64>(17, 0.0, -1.3);
     let b = grid::<Complex<f64>>(17, Complex::new(0.0, 0.4), Complex::new(-1.3, 0.0));
     for precondition in [false, true] {
-        let stop = Stop { rtol: 1e-10, max_iters: 2000, ..Stop::default() };
+        let stop = Stop::default().rtol(1e-10).max_iters(2000);
         let [(real, _), (complex, _)] = [solve("minres", &a, precondition, stop), {
             let (o, x) = solve("minres", &b, precondition, stop);
             (o, x.into_iter().map(|v| v.re).collect())
@@ -211,7 +210,7 @@ fn stagnates<T: Scalar>(seed: u64) {
     };
     let b: Vec<T> = (0..a.rows()).map(|_| T::from_parts(noise(), noise())).collect();
     for info in METHODS {
-        let stop = Stop { rtol: 0.0, max_iters: 3000, ..Stop::default() };
+        let stop = Stop::default().rtol(0.0).max_iters(3000);
         let (outcome, _) = solve_for(&b, info.name, &a, !info.least_squares(), stop);
         assert_ne!(outcome.reason, Reason::Converged, "{} {outcome:?}", info.name);
         let slow = info.name == "richardson";

@@ -37,6 +37,7 @@ use std::collections::BTreeMap;
 /// # Ok::<(), lacuna_engine::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[must_use = "an assembly does nothing until it is made a matrix"]
 pub struct Assembly<T> {
     unknowns: usize,
     square: bool,

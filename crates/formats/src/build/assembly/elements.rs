@@ -41,6 +41,7 @@ const READERS: usize = 8;
 /// # Ok::<(), lacuna_engine::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[must_use = "elements do nothing until they are made a matrix"]
 pub struct Elements {
     unknowns: usize,
     per_element: usize,

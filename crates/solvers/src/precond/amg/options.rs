@@ -14,6 +14,7 @@ const COMPLEXITIES: Bounds<f64> =
 
 /// How a hierarchy is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct AmgOptions {
     /// Couplings `|a_ij| / √|a_ii a_jj|` above it are strong on the finest level, above half of it on the next, and so on. Where
     /// most rows have none so strong, those above half the median of the strongest of each row are. If `None`, 0.08, or 0 with
@@ -42,6 +43,19 @@ pub struct AmgOptions {
     /// `flexible-cg` do and `cg` does not.
     pub narrow: bool,
 }
+
+lacuna_engine::setters!(AmgOptions {
+    theta: impl Into<Option<f64>>,
+    aggregation: impl Into<Option<Aggregation>>,
+    block: impl Into<Option<usize>>,
+    damping: f64,
+    smoothing: Smoothing,
+    sweeps: usize,
+    coarsest: usize,
+    complexity: f64,
+    format: impl Into<Option<&'static str>>,
+    narrow: bool,
+});
 
 impl Default for AmgOptions {
     fn default() -> Self {
@@ -93,7 +107,7 @@ impl AmgOptions {
         let aggregation =
             [("auto", None), ("mis2", Some(Aggregation::Mis2)), ("greedy", Some(Aggregation::Greedy))];
         let smoothing = [("spai0", Smoothing::Spai0), ("chebyshev", Smoothing::Chebyshev)];
-        let formats = FORMATS.map(|format| (format.name, Some(format.name)));
+        let formats: Vec<_> = FORMATS.iter().map(|format| (format.name, Some(format.name))).collect();
         Ok(AmgOptions {
             theta: settings.given("theta").map(|_| settings.within("theta", &THETAS)).transpose()?,
             block: match settings.given("block") {
@@ -129,8 +143,8 @@ impl AmgOptions {
         match self.format.filter(|name| FORMATS.iter().all(|format| format.name != *name)) {
             None => Ok(()),
             Some(name) => {
-                let names = FORMATS.map(|format| format.name).join(", ");
-                let message = format!("format: expected one of {names}, got `{name}`");
+                let names: Vec<_> = FORMATS.iter().map(|format| format.name).collect();
+                let message = format!("format: expected one of {}, got `{name}`", names.join(", "));
                 Err(Error::Argument { what: OPERATION.into(), message })
             }
         }

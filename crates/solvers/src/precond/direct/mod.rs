@@ -36,12 +36,15 @@ pub struct Direct {
 
 /// Limits on the cost of a factorisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct DirectOptions {
     /// Bytes of the factors, in GiB.
     pub memory: f64,
     /// Operations of the factorisation, in units of 10⁹; a unit takes about a quarter of a second.
     pub work: f64,
 }
+
+lacuna_engine::setters!(DirectOptions { memory: f64, work: f64 });
 
 impl Default for DirectOptions {
     fn default() -> Self {

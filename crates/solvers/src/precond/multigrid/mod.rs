@@ -32,6 +32,7 @@ pub(super) const COARSEST: Bounds<usize> =
 
 /// Parameters of coarsening and smoothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct MultigridOptions {
     /// The smoother.
     pub smoothing: Smoothing,
@@ -40,6 +41,8 @@ pub struct MultigridOptions {
     /// A matrix of at most this many rows is inverted, 1 to 4096.
     pub coarsest: usize,
 }
+
+lacuna_engine::setters!(MultigridOptions { smoothing: Smoothing, sweeps: usize, coarsest: usize });
 
 impl Default for MultigridOptions {
     fn default() -> Self {
