@@ -56,7 +56,7 @@
 //!
 //! let a = Spec::parse("gen:poisson2d:12x12")?.build::<f64>()?;
 //! let b = Array1::ones(a.rows());
-//! let mut system = LinearSystem::new(a).own_method(steepest_descent).prepare()?;
+//! let mut system = LinearSystem::new(a).method(steepest_descent).prepare()?;
 //! let (_, outcome) = system.solve(&b)?;
 //! assert!(outcome.converged());
 //! # Ok::<(), lacuna::Error>(())
@@ -101,7 +101,7 @@ pub use lacuna_formats::{
 pub use lacuna_opencl as opencl;
 pub use lacuna_solvers as solvers;
 pub use lacuna_solvers::Chosen;
-pub use lacuna_solvers::auto::{check_method, check_preconditioner};
+pub use lacuna_solvers::auto::{MethodChoice, PreconditionerChoice, check_method, check_preconditioner};
 pub use lacuna_solvers::{
     Handles, Method, Options, Outcome, Parts, Placed, Preconditioner, Setup, Solver, Stop, System, Watch,
 };

@@ -5,9 +5,10 @@ use crate::{AsVector, Place, tune_format};
 use lacuna_engine::{Device, Error, Result, Scalar, check_process};
 use lacuna_formats::Csr;
 use lacuna_solvers::auto::{
-    Analysis, AutoSolver, Chosen, MethodChoice, PreconditionerChoice, Refinement, Request,
+    Analysis, AutoSolver, Chosen, IntoMethod, IntoPreconditioner, MethodChoice, PreconditionerChoice,
+    Refinement, Request,
 };
-use lacuna_solvers::{Method, Options, Outcome, Preconditioner, Stop};
+use lacuna_solvers::{Options, Outcome, Stop};
 use ndarray::Array1;
 use std::sync::Arc;
 
@@ -58,8 +59,6 @@ pub fn solve<T: Scalar>(a: &Csr<T>, b: impl AsVector<T>) -> Result<(Array1<T>, O
 #[must_use = "a system does nothing until it is prepared"]
 pub struct LinearSystem<T: Scalar> {
     request: Request<T>,
-    /// Whether the method is recalled, if one is remembered.
-    tunes: bool,
     refines: bool,
     x0: Option<Vec<T>>,
     place: Place,
@@ -72,45 +71,24 @@ impl<T: Scalar> LinearSystem<T> {
 
     /// A system with this matrix, given by value, shared (`Arc<Csr<T>>`) or borrowed (`CsrRef<'_, T>`), which is copied once.
     pub fn new(a: impl Into<Arc<Csr<T>>>) -> Self {
-        LinearSystem {
-            request: Request::new(a.into()),
-            tunes: false,
-            refines: false,
-            x0: None,
-            place: Place::Default,
-        }
+        LinearSystem { request: Request::new(a.into()), refines: false, x0: None, place: Place::Default }
     }
 
-    /// The method by name, see [`METHODS`](lacuna_solvers::METHODS), with options as `NAME:key=value,…`; `auto` chooses. `tune` takes
-    /// what solved a matrix of this structure fastest before, by [`advise`](crate::advise) or by a solve with
+    /// The method by name, see [`METHODS`](lacuna_solvers::METHODS), with options as `NAME:key=value,…`, or as a value:
+    /// `.method("bicgstab-l")`, `.method(BiCgStabL::default())`, or a function of your own that records one. `auto` chooses.
+    /// `tune` takes what solved a matrix of this structure fastest before, by [`advise`](crate::advise) or by a solve with
     /// `tune`, with its preconditioner; if nothing is remembered or a preconditioner is named, it chooses. `jacobi`,
     /// `gauss-seidel`, `sor` and `direct` are [`Richardson`](lacuna_solvers::Richardson)'s iteration with a preconditioner, whose
     /// options they take: see [`Combined`](lacuna_solvers::Combined).
-    pub fn method(mut self, name: &str) -> Self {
-        self.tunes = name == "tune";
-        self.request.method = match name {
-            "auto" | "tune" => MethodChoice::Auto,
-            name => MethodChoice::Named(name.into()),
-        };
+    pub fn method<By>(mut self, method: impl IntoMethod<T, By>) -> Self {
+        self.request.method = method.into_method();
         self
     }
-    /// A method of your own, or one of [`crate::solvers`] with settings that a name cannot express.
-    pub fn own_method(mut self, method: impl Method<T> + 'static) -> Self {
-        self.tunes = false;
-        self.request.method = MethodChoice::Own(Box::new(method));
-        self
-    }
-    /// The preconditioner by name, see [`PRECONDITIONERS`](lacuna_solvers::PRECONDITIONERS), with options as `NAME:key=value,…`; `auto` chooses.
-    pub fn preconditioner(mut self, name: &str) -> Self {
-        self.request.preconditioner = match name {
-            "auto" => PreconditionerChoice::Auto,
-            name => PreconditionerChoice::Named(name.into()),
-        };
-        self
-    }
-    /// A preconditioner of your own.
-    pub fn own_preconditioner(mut self, preconditioner: impl Preconditioner<T> + 'static) -> Self {
-        self.request.preconditioner = PreconditionerChoice::Own(Box::new(preconditioner));
+    /// The preconditioner by name, see [`PRECONDITIONERS`](lacuna_solvers::PRECONDITIONERS), with options as `NAME:key=value,…`,
+    /// or as a value, also one of your own: `.preconditioner("amg:coarsest=100")`,
+    /// `.preconditioner(Amg::new(AmgOptions::default().coarsest(100)))`. `auto` chooses.
+    pub fn preconditioner<By>(mut self, preconditioner: impl IntoPreconditioner<T, By>) -> Self {
+        self.request.preconditioner = preconditioner.into_preconditioner();
         self
     }
     /// The storage format by name, see [`FORMATS`](lacuna_formats::FORMATS). `auto` chooses by the bytes that
@@ -161,7 +139,7 @@ impl<T: Scalar> LinearSystem<T> {
     ///
     /// let a = Spec::parse("gen:convection:12x12")?.build::<f64>()?;
     /// let b = Array1::ones(a.rows());
-    /// let mut system = LinearSystem::new(a).own_method(cgnr).with_adjoint().prepare()?;
+    /// let mut system = LinearSystem::new(a).method(cgnr).with_adjoint().prepare()?;
     /// assert!(system.solve(&b)?.1.converged());
     /// # Ok::<(), lacuna::Error>(())
     /// ```
@@ -236,6 +214,11 @@ impl<T: Scalar> LinearSystem<T> {
         Ok(prepared)
     }
 
+    /// Whether the method is recalled, if one is remembered.
+    fn tunes(&self) -> bool {
+        matches!(self.request.method, MethodChoice::Tune)
+    }
+
     fn prepared(mut self, dev: &Device) -> Result<Prepared<T>> {
         if let Some(x0) = &self.x0 {
             Error::check_length("solve", "x0", self.request.a.cols(), x0.len())?;
@@ -243,11 +226,12 @@ impl<T: Scalar> LinearSystem<T> {
         if self.refines {
             return self.refined(dev);
         }
-        let memory = self.tunes.then(|| Memory::of(dev, &self.request.a));
+        let tunes = self.tunes();
+        let memory = tunes.then(|| Memory::of(dev, &self.request.a));
         let recalls = matches!(self.request.preconditioner, PreconditionerChoice::Auto);
         self.request.remembered = memory.as_ref().filter(|_| recalls).and_then(Memory::recall::<T>);
         let mut system = place(dev, self.request)?;
-        if self.tunes && !recalls {
+        if tunes && !recalls {
             let remark =
                 "tune recalls a method with its preconditioner: with one named, the method is chosen";
             system.remark(remark.into());
@@ -257,12 +241,13 @@ impl<T: Scalar> LinearSystem<T> {
 
     /// A system that is solved with corrections in the narrower type.
     fn refined(self, dev: &Device) -> Result<Prepared<T>> {
+        let tunes = self.tunes();
         let (residuals, mut refinement) = Refinement::split(self.request)?;
         let mut outer = place(dev, residuals)?;
         let corrections = refinement.corrections(&outer)?;
         let inner = place(dev, corrections).map_err(|error| refinement.refused(error))?;
         let refined = refinement.join(&mut outer, inner);
-        if self.tunes {
+        if tunes {
             outer.remark("refine recalls no method: tune chooses one".into());
         }
         Ok(Prepared::new(outer, Some(refined), None, self.x0))

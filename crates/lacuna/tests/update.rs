@@ -136,7 +136,7 @@ fn what_the_preconditioner_reports_is_that_of_the_last_values() {
 #[test]
 fn a_preconditioner_of_ones_own_is_updated_and_tells_what_it_made() {
     let a = matrix();
-    let mut prepared = LinearSystem::new(a.clone()).own_preconditioner(TwoSweeps).prepare().unwrap();
+    let mut prepared = LinearSystem::new(a.clone()).preconditioner(TwoSweeps).prepare().unwrap();
     let b = Array1::ones(a.rows());
     let plain = LinearSystem::new(a.clone()).preconditioner("none").prepare().unwrap().solve(b.view());
     let (plain, own) = (plain.unwrap().1, prepared.solve(b.view()).unwrap().1);

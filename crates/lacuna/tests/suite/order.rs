@@ -145,7 +145,7 @@ fn methods_that_need_the_adjoint_say_so_without_it() {
         k.restart(|k| k.spmv_dot(a, s.x, y, residual));
         k.each(|k| k.spmv_dot(&ah, s.b, y, s.count(Pass::new("turned").dot(yy, y, y), yy)));
     }
-    let error = LinearSystem::new(scattered()).own_method(turned).prepare().err().unwrap();
+    let error = LinearSystem::new(scattered()).method(turned).prepare().err().unwrap();
     assert!(error.to_string().contains("does not know its transpose"), "{error}");
-    LinearSystem::new(scattered()).own_method(turned).with_adjoint().prepare().unwrap();
+    LinearSystem::new(scattered()).method(turned).with_adjoint().prepare().unwrap();
 }

@@ -71,7 +71,7 @@ fn converges<T: Scalar>(own: impl Method<T> + 'static) {
     let b = Array1::from_shape_fn(500, |i| T::from_parts((i % 7) as f64 - 3.0, 1.0));
     let rtol = if matches!(T::KIND, NumberType::F32 | NumberType::C32) { 1e-5 } else { 1e-10 };
     let mut system = LinearSystem::new(a.clone())
-        .own_method(own)
+        .method(own)
         .stop(Stop::default().rtol(rtol).max_iters(500))
         .prepare()
         .unwrap();
@@ -116,7 +116,7 @@ fn conjugate_residuals_never_grow_and_need_as_few_iterations_as_cg() {
     let with = |system: LinearSystem<f64>| {
         system.preconditioner("none").prepare().unwrap().solve(b.view()).unwrap().1
     };
-    let own = with(LinearSystem::new(a.clone()).own_method(conjugate_residuals));
+    let own = with(LinearSystem::new(a.clone()).method(conjugate_residuals));
     let cg = with(LinearSystem::new(a).method("classical-cg"));
     assert!(own.converged() && cg.converged());
     assert!(own.iterations <= cg.iterations, "{} > {}", own.iterations, cg.iterations);
@@ -126,7 +126,7 @@ fn conjugate_residuals_never_grow_and_need_as_few_iterations_as_cg() {
 #[test]
 fn an_indefinite_matrix_under_steepest_descent_is_reported() {
     let a = from_dense(arr2(&[[1.0, 0.0], [0.0, -2.0]]).view()).unwrap();
-    let mut system = LinearSystem::new(a).own_method(steepest_descent).prepare().unwrap();
+    let mut system = LinearSystem::new(a).method(steepest_descent).prepare().unwrap();
     let (_, outcome) = system.solve(Array1::ones(2).view()).unwrap();
     assert_eq!(outcome.reason, Reason::IndefiniteOperator);
 }

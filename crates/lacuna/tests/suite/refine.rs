@@ -143,7 +143,7 @@ fn what_cannot_be_refined_is_refused() {
     let refused = system::<f32>("gen:poisson2d:5x5").refine(true).prepare().err().unwrap();
     assert!(refused.to_string().contains("f32 has no narrower type"), "{refused}");
     let own = |_: &mut Recorder<'_, f64>, _: &System<'_, f64>| {};
-    let refused = system::<f64>("gen:poisson2d:5x5").own_method(own).refine(true).prepare().err().unwrap();
+    let refused = system::<f64>("gen:poisson2d:5x5").method(own).refine(true).prepare().err().unwrap();
     assert!(matches!(refused, Error::Unsupported { .. }), "{refused}");
 }
 

@@ -54,7 +54,7 @@ impl<T: Scalar> Analysis<T> {
         let (asked_method, asked_preconditioner, asked_as) =
             combined(request.method, request.preconditioner)?;
         let (a, rounding) = as_stored(a, format.as_deref())?;
-        let automatic = matches!(asked_method, MethodChoice::Auto);
+        let automatic = asked_method.is_open();
         let (order, mut facts) = ordered(a, &reorder, automatic, on_host)?;
         let (method_name, own_method) = named_method(asked_method, &options)?;
         let (preconditioner_name, own) = named_preconditioner(asked_preconditioner)?;
@@ -187,7 +187,7 @@ fn named_method<T: Scalar>(
     options: &Options,
 ) -> Result<(Option<String>, Option<Box<dyn Method<T>>>)> {
     Ok(match asked {
-        MethodChoice::Auto => (None, None),
+        MethodChoice::Auto | MethodChoice::Tune => (None, None),
         MethodChoice::Named(name) => {
             let made = method(&name, options)?;
             (Some(name), Some(made))

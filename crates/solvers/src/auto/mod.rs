@@ -6,6 +6,7 @@
 //! [`preconditioner_conditions`] are the rules in words.
 mod analysis;
 mod auto_solver;
+mod choice;
 mod confirm;
 mod continuation;
 mod factor;
@@ -29,11 +30,13 @@ mod verdict;
 
 pub use analysis::Analysis;
 pub use auto_solver::AutoSolver;
+pub use choice::{AsChoice, ByName, ByValue, IntoMethod, IntoPreconditioner};
+pub use choice::{MethodChoice, PreconditionerChoice};
 pub use continuation::Watching;
 pub use facts::Facts;
 pub use plan::{Asked, Candidate, Cost, Plan, When, plan};
 pub use refine::{Refined, Refinement};
-pub use request::{MethodChoice, PreconditionerChoice, Request, check_method, check_preconditioner};
+pub use request::{Request, check_method, check_preconditioner};
 pub use rules::{Chosen, method_conditions, preconditioner_conditions};
 pub use together::Joint;
 

@@ -59,7 +59,7 @@ fn check<T: Scalar>(request: &mut Request<T>) -> Result<()> {
         let expected = "a square matrix for iterative refinement".into();
         return Err(Error::Shape { operation: "refine".into(), expected, got });
     }
-    if matches!(request.method, MethodChoice::Auto)
+    if request.method.is_open()
         && request.reorder == "none"
         && request.a.diagonal().contains(&T::zero())
         && Order::against_zeros(&request.a, &Structure::of(&*request.a))?.is_some()
@@ -88,7 +88,7 @@ impl<T: Scalar> Refinement<T> {
     /// [`Error::Unsupported`] for a method or preconditioner of the caller's own, which exists in one type only.
     pub fn split(mut request: Request<T>) -> Result<(Request<T>, Self)> {
         check(&mut request)?;
-        let automatic = matches!(request.method, MethodChoice::Auto);
+        let automatic = request.method.is_open();
         let (inner, mut outer) = split(request)?;
         let place = Place::default();
         outer.method = MethodChoice::Own(Box::new(Residual(place.clone())));
@@ -326,7 +326,7 @@ fn split<T: Scalar>(request: Request<T>) -> Result<(Request<T::Narrow>, Request<
     let inner = Request {
         a: Arc::new(nothing),
         method: match &request.method {
-            MethodChoice::Auto => MethodChoice::Auto,
+            MethodChoice::Auto | MethodChoice::Tune => MethodChoice::Auto,
             MethodChoice::Named(name) => MethodChoice::Named(name.clone()),
             MethodChoice::Own(_) => return Err(own()),
         },

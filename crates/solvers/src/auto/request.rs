@@ -1,29 +1,10 @@
 //! What a caller asks for: settings that are left open, named, or given.
-use crate::{Combined, METHODS, Method, Options, PRECONDITIONERS, Preconditioner, Stop};
+use super::{MethodChoice, PreconditionerChoice};
+use crate::{Combined, METHODS, Options, PRECONDITIONERS, Stop};
 use crate::{method, name_of, preconditioner};
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::Csr;
 use std::sync::Arc;
-
-/// The method of a system.
-pub enum MethodChoice<T: Scalar> {
-    /// What suits the matrix.
-    Auto,
-    /// By name, with options.
-    Named(String),
-    /// One of the caller's own.
-    Own(Box<dyn Method<T>>),
-}
-
-/// The preconditioner of a system.
-pub enum PreconditionerChoice<T: Scalar> {
-    /// What suits the matrix.
-    Auto,
-    /// By name, with options.
-    Named(String),
-    /// One of the caller's own.
-    Own(Box<dyn Preconditioner<T>>),
-}
 
 /// A matrix, and what is settled of its solver.
 pub struct Request<T: Scalar> {
@@ -137,6 +118,10 @@ pub(super) fn combined<T: Scalar>(
     method: MethodChoice<T>,
     preconditioner: PreconditionerChoice<T>,
 ) -> Result<(MethodChoice<T>, PreconditionerChoice<T>, Option<&'static str>)> {
+    let method = match method {
+        MethodChoice::Tune => MethodChoice::Auto, // what is remembered is part of the request
+        method => method,
+    };
     let named = match &method {
         MethodChoice::Named(name) => {
             check_method_name(name)?;
