@@ -27,7 +27,8 @@ impl<T: Scalar> Prepared<T> {
         memory: Option<Memory>,
         x0: Option<Vec<T>>,
     ) -> Self {
-        let outcome = Outcome { choices: system.choices().to_vec(), ..Outcome::default() };
+        let mut outcome = Outcome::default();
+        outcome.choices.clone_from(&system.chosen().sentences);
         Prepared { system, refined, memory, outcome, staged: [Vec::new(), Vec::new()], x0 }
     }
 
@@ -254,7 +255,7 @@ impl<T: Scalar> Prepared<T> {
             None => self.system.update_values(values),
         };
         self.outcome.choices.clear();
-        self.outcome.choices.extend_from_slice(self.system.choices());
+        self.outcome.choices.extend_from_slice(&self.system.chosen().sentences);
         updated
     }
 
@@ -265,7 +266,7 @@ impl<T: Scalar> Prepared<T> {
     /// The time of the set-up by part: `analysis` of the structure and the choices, `matrix` to its format and the device,
     /// `preconditioner` likewise, `program` that the device runs. With refinement, those of the matrix for residuals.
     pub fn setup_parts(&self) -> &[(&'static str, Duration)] {
-        self.system.stages()
+        &self.system.chosen().stages
     }
     /// The matrix on the device, in the row order of the device.
     pub fn matrix(&self) -> Matrix<T> {
@@ -279,19 +280,19 @@ impl<T: Scalar> Prepared<T> {
     }
     /// The method and why it was chosen.
     pub fn method(&self) -> &Chosen {
-        self.system.method()
+        &self.system.chosen().method
     }
     /// The preconditioner and why it was chosen.
     pub fn preconditioner(&self) -> &Chosen {
-        self.system.preconditioner()
+        &self.system.chosen().preconditioner
     }
     /// The storage format and why it was chosen.
     pub fn format(&self) -> &Chosen {
-        self.system.format()
+        &self.system.chosen().format
     }
     /// The order of the rows and its effect on the matrix.
     pub fn order(&self) -> &Chosen {
-        self.system.order()
+        &self.system.chosen().order
     }
     /// The underlying solver: the program, and the vectors on the device. They are in the row order of the
     /// device and belong to the matrix there: see [`Prepared::factor`].

@@ -11,6 +11,24 @@ use lacuna_formats::Csr;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// What was chosen for a system that is on a device, each with the reason.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Choices {
+    /// The method.
+    pub method: Chosen,
+    /// The preconditioner.
+    pub preconditioner: Chosen,
+    /// The storage format.
+    pub format: Chosen,
+    /// The order of the rows and its effect on the matrix.
+    pub order: Chosen,
+    /// All of it in words, as outcomes report it.
+    pub sentences: Vec<String>,
+    /// The time of the set-up by part.
+    pub stages: Vec<(&'static str, Duration)>,
+}
+
 /// A system on a device. It solves with the method and the preconditioner chosen first, confirms the result on the host, and
 /// continues with other candidates if it falls short.
 ///
@@ -21,19 +39,15 @@ pub struct AutoSolver<T: Scalar> {
     pub(super) resident: Resident<T>,
     /// The method that is recorded.
     pub(super) method: Box<dyn Method<T>>,
-    pub(super) chosen_method: Chosen,
-    pub(super) preconditioner: Chosen,
+    pub(super) chosen: Choices,
     /// Whether the preconditioner was left open.
     pub(super) open_preconditioner: bool,
-    pub(super) format: Chosen,
     /// The candidates that follow.
     pub(super) queue: Queue,
     pub(super) options: Options,
     pub(super) stop: Stop,
     /// What every outcome notes, besides what is said of the rounded matrix.
     pub(super) remarks: Vec<String>,
-    pub(super) choices: Vec<String>,
-    pub(super) stages: Vec<(&'static str, Duration)>,
     /// Why the last new values were refused after the matrix had changed, if they were.
     pub(super) refused: Option<String>,
 }
@@ -89,7 +103,7 @@ impl<T: Scalar> AutoSolver<T> {
 
     /// Adds to the choices.
     pub fn report(&mut self, choice: String) {
-        self.choices.push(choice);
+        self.chosen.sentences.push(choice);
     }
 
     /// Adds to what every outcome notes.
@@ -142,29 +156,9 @@ impl<T: Scalar> AutoSolver<T> {
     pub fn factor(&self) -> Factor {
         self.matrix.factor
     }
-    /// The method and why it was chosen.
-    pub fn method(&self) -> &Chosen {
-        &self.chosen_method
-    }
-    /// The preconditioner and why it was chosen.
-    pub fn preconditioner(&self) -> &Chosen {
-        &self.preconditioner
-    }
-    /// The storage format and why it was chosen.
-    pub fn format(&self) -> &Chosen {
-        &self.format
-    }
-    /// The order of the rows and its effect on the matrix.
-    pub fn order(&self) -> &Chosen {
-        &self.matrix.order.chosen
-    }
-    /// All choices, in words.
-    pub fn choices(&self) -> &[String] {
-        &self.choices
-    }
-    /// The time of the set-up by part.
-    pub fn stages(&self) -> &[(&'static str, Duration)] {
-        &self.stages
+    /// What was chosen.
+    pub fn chosen(&self) -> &Choices {
+        &self.chosen
     }
     /// The recorded solve and its vectors on the device.
     pub fn solver(&mut self) -> &mut Solver<T> {

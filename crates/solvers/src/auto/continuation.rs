@@ -260,7 +260,8 @@ impl<'a, T: Scalar> Continuation<'a, T> {
             }
         }
         let solved_by = current.candidate.filter(|_| self.outcome.converged()).map(|candidate| {
-            let preconditioner = candidate.preconditioner.as_ref().unwrap_or(&self.system.preconditioner);
+            let preconditioner =
+                candidate.preconditioner.as_ref().unwrap_or(&self.system.chosen.preconditioner);
             (candidate.method.name, preconditioner.name.clone())
         });
         if indefinite && matches!(self.outcome.reason, Reason::Limit | Reason::Stagnated) {

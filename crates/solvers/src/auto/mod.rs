@@ -29,7 +29,7 @@ mod update;
 mod verdict;
 
 pub use analysis::Analysis;
-pub use auto_solver::AutoSolver;
+pub use auto_solver::{AutoSolver, Choices};
 pub use choice::{AsChoice, ByName, ByValue, IntoMethod, IntoPreconditioner};
 pub use choice::{MethodChoice, PreconditionerChoice};
 pub use continuation::Watching;

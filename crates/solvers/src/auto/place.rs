@@ -5,7 +5,7 @@ use super::matrix::HostMatrix;
 use super::plan::When;
 use super::queue::Queue;
 use super::resident::{Resident, record};
-use super::{AutoSolver, Chosen, is_refusal, preconditioner_sentences};
+use super::{AutoSolver, Choices, Chosen, is_refusal, preconditioner_sentences};
 use crate::{Placed, Setup, preconditioner};
 use lacuna_engine::{Device, Format, Matrix, Result, Scalar};
 use lacuna_formats::{Csr, Pair, Stencil, convert};
@@ -60,22 +60,26 @@ impl<T: Scalar> Analysis<T> {
             let why = "host functions run between operations, and each call transfers two vectors";
             choices.push(format!("execution operation by operation: {why}"));
         }
+        let order = matrix.order.chosen.clone();
         let resident = Resident { pair, adjoint, preconditioner: placed, narrow, solver, columns: None };
         Ok(AutoSolver {
             device: dev.clone(),
             matrix,
             resident,
             method,
-            chosen_method: self.chosen_method,
-            preconditioner,
+            chosen: Choices {
+                method: self.chosen_method,
+                preconditioner,
+                format,
+                order,
+                sentences: choices,
+                stages: self.stages.ended(),
+            },
             open_preconditioner: self.open_preconditioner,
-            format,
             queue,
             options,
             stop,
             remarks: self.remarks,
-            choices,
-            stages: self.stages.ended(),
             refused: None,
         })
     }

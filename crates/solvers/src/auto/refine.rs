@@ -152,15 +152,16 @@ impl<T: Scalar> Refined<T> {
 
     /// Reports what was chosen for the corrections as choices of the whole.
     fn report(&self, outer: &mut AutoSolver<T>) {
-        let (narrow, inner) = (T::Narrow::KIND.name(), &self.inner);
+        let (narrow, inner) = (T::Narrow::KIND.name(), &self.inner.chosen);
         let narrowly = |chosen: &Chosen| Chosen::new(&chosen.name, format!("{}; in {narrow}", chosen.why));
-        outer.chosen_method = narrowly(&inner.chosen_method);
-        outer.preconditioner = narrowly(&inner.preconditioner);
-        outer.choices = vec![
+        let chosen = &mut outer.chosen;
+        chosen.method = narrowly(&inner.method);
+        chosen.preconditioner = narrowly(&inner.preconditioner);
+        chosen.sentences = vec![
             format!("refine: corrections in {narrow}, residuals in {}", T::KIND.name()),
-            outer.format.sentence("format of the residuals"),
+            chosen.format.sentence("format of the residuals"),
         ];
-        outer.choices.extend(inner.choices.iter().cloned());
+        chosen.sentences.extend(inner.sentences.iter().cloned());
     }
 
     /// Solves for `b` from `x`, both in the order of the device: `x ← x + d` with `A d ≈ b − A x`, while

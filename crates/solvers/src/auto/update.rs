@@ -20,7 +20,7 @@ impl<T: Scalar> AutoSolver<T> {
     /// fails until the system is given other values.
     pub fn update_values(&mut self, values: &[T]) -> Result<()> {
         self.set_values(values)?;
-        let before = self.format.clone();
+        let before = self.chosen.format.clone();
         let updated = self.update();
         self.refused = updated.as_ref().err().map(Error::to_string);
         self.report_format(&before);
@@ -31,7 +31,7 @@ impl<T: Scalar> AutoSolver<T> {
     /// Gives the matrix on the host new values. On an error nothing changes.
     pub(super) fn set_values(&mut self, values: &[T]) -> Result<()> {
         let definite = self.method.info().positive_definite();
-        self.matrix.set_values(values, definite, self.resident.narrow, rounds(&self.format.name))
+        self.matrix.set_values(values, definite, self.resident.narrow, rounds(&self.chosen.format.name))
     }
 
     /// Puts the values of the matrix on the device, and updates the preconditioner.
@@ -46,19 +46,21 @@ impl<T: Scalar> AutoSolver<T> {
     }
 
     fn report_format(&mut self, before: &Chosen) {
-        let (before, after) = (before.sentence("format"), self.format.sentence("format"));
-        self.choices
+        let (before, after) = (before.sentence("format"), self.chosen.format.sentence("format"));
+        self.chosen
+            .sentences
             .iter_mut()
             .filter(|choice| **choice == before)
             .for_each(|choice| choice.clone_from(&after));
     }
 
     fn report_preconditioner(&mut self) {
-        let lines = preconditioner_sentences(&self.preconditioner, self.resident.preconditioner.as_ref());
+        let lines =
+            preconditioner_sentences(&self.chosen.preconditioner, self.resident.preconditioner.as_ref());
         let is_concerned = |choice: &String| choice.starts_with("preconditioner ");
-        if !self.choices.iter().filter(|choice| is_concerned(choice)).eq(&lines) {
-            self.choices.retain(|choice| !is_concerned(choice));
-            self.choices.extend(lines);
+        if !self.chosen.sentences.iter().filter(|choice| is_concerned(choice)).eq(&lines) {
+            self.chosen.sentences.retain(|choice| !is_concerned(choice));
+            self.chosen.sentences.extend(lines);
         }
     }
 
@@ -70,14 +72,14 @@ impl<T: Scalar> AutoSolver<T> {
         }
         let mut facts = Facts::of_scaled(a.clone(), self.device.info().memory.is_none());
         let asked = Asked {
-            method: Some((&*self.chosen_method.name, &*self.method)),
+            method: Some((&*self.chosen.method.name, &*self.method)),
             preconditioner: None,
             narrow: false,
             remembered: None,
             options: &self.options,
         };
         let plan = plan(&mut facts, &asked)?;
-        let before = self.preconditioner.name.clone();
+        let before = self.chosen.preconditioner.name.clone();
         let others = [&plan.first].into_iter().chain(plan.others(When::Refused));
         let mut last = refused;
         for mut chosen in others.map(|candidate| candidate.chosen().1).filter(|chosen| chosen.name != before)
@@ -85,7 +87,7 @@ impl<T: Scalar> AutoSolver<T> {
             match self.precondition(a, preconditioner(&chosen.name)?) {
                 Ok(()) => {
                     chosen.why += &format!("; {before} rejects the new values");
-                    self.preconditioner = chosen;
+                    self.chosen.preconditioner = chosen;
                     return Ok(());
                 }
                 Err(error) if is_refusal(&error) => last = error,
@@ -109,13 +111,13 @@ impl<T: Scalar> AutoSolver<T> {
     /// Overwrites the values on the device, in the same layout.
     fn overwrite(&self, a: &Arc<Csr<T>>) -> Result<()> {
         let (stored, adjoint) = (*self.resident.pair.a, *self.resident.pair.adjoint);
-        self.device.set_matrix(stored, convert(a, &self.format.name)?)?;
+        self.device.set_matrix(stored, convert(a, &self.chosen.format.name)?)?;
         if !self.resident.adjoint {
             return Ok(());
         }
         let turned = Arc::new(a.adjoint());
         match adjoint == stored {
-            false => self.device.set_matrix(adjoint, convert(&turned, &self.format.name)?),
+            false => self.device.set_matrix(adjoint, convert(&turned, &self.chosen.format.name)?),
             true if turned == *a => Ok(()),
             true => Err(Error::Structure {
                 operation: "new values of a matrix".into(),
@@ -127,7 +129,8 @@ impl<T: Scalar> AutoSolver<T> {
     /// Puts the matrix on the device again, in a format for any values, if the values did not fit; then
     /// records the solve again. On an error everything stays as it was.
     fn place_again(&mut self, a: &Arc<Csr<T>>, refused: Error) -> Result<()> {
-        let by_values = FORMATS.iter().any(|format| format.name == self.format.name && format.by_values);
+        let by_values =
+            FORMATS.iter().any(|format| format.name == self.chosen.format.name && format.by_values);
         let Pair { a: stored, adjoint } = &self.resident.pair;
         let by_adjoint = self.resident.adjoint && **adjoint == **stored && a.adjoint() != **a;
         if !is_refusal(&refused) || !(by_values || by_adjoint) {
@@ -139,15 +142,15 @@ impl<T: Scalar> AutoSolver<T> {
                 &Structure::of(&**a),
                 self.device.formats(a.rows(), Format::bytes(&**a))?,
             ),
-            false => (&*self.format.name, self.format.why.clone()),
+            false => (&*self.chosen.format.name, self.chosen.format.why.clone()),
         };
         let why = match by_values {
-            true => format!("{why}; {} cannot store the new values", self.format.name),
+            true => format!("{why}; {} cannot store the new values", self.chosen.format.name),
             false => why,
         };
         let after = Chosen::new(name, why);
         self.record_over(a, &after.name)?;
-        self.format = after;
+        self.chosen.format = after;
         Ok(())
     }
 

@@ -72,7 +72,7 @@ impl<T: Scalar> Continuation<'_, T> {
             outcome.notes.push("minres and gmres do not need a definite matrix".into());
         }
         if self.system.method.info().positive_definite() && !hermitian {
-            let name = &self.system.chosen_method.name;
+            let name = &self.system.chosen.method.name;
             let what = if T::KIND.is_complex() { "Hermitian" } else { "symmetric" };
             outcome
                 .notes
