@@ -247,7 +247,7 @@ pub fn host_panics<T: Scalar>(make: fn() -> Device) {
     let mut solver = Solver::new(dev, &a, None, &*method, Stop::default().max_iters(50)).unwrap();
     let b = vec![T::one(); n];
     let failed = solver.solve(&b, &mut vec![T::zero(); n]);
-    let Err(Error::Function { message }) = failed else { panic!("{failed:?}") };
+    let Err(Error::Function { message, source: None }) = failed else { panic!("{failed:?}") };
     assert!(message.contains("the fourth call"), "{message}");
     assert_eq!(calls.load(Ordering::Relaxed), 4, "no function is called after one that failed");
     let (mut again, mut fresh) = (vec![T::zero(); n], vec![T::zero(); n]);

@@ -151,11 +151,14 @@ pub enum Error {
         /// What was going on.
         operation: String,
     },
-    /// A panic in code of the caller's during a solve: a host operator, or a format.
-    #[error("a host operator or a format of the caller's panicked: {message}")]
+    /// A failure of code of the caller's: an error that a host operator returned, or a panic.
+    #[error("code of the caller's, as a host operator or a format, {}: {message}",
+        if source.is_some() { "failed" } else { "panicked" })]
     Function {
-        /// The panic message.
+        /// The message of the error or of the panic.
         message: String,
+        /// The error that was returned; `None` for a panic.
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
     /// Memory that could not be allocated.
     #[error("{operation}: out of memory on {device}: {requested} bytes asked for{}",

@@ -53,7 +53,7 @@ pub use reason::{NotConverged, Reason};
 pub use run::aligned::AlignedVec;
 pub use run::cache::Cached;
 pub use run::fork::check_process;
-pub use run::host::{HostFunction, HostOperator, catching, watched};
+pub use run::host::{HostFunction, HostOperator, HostResult, catching, watched};
 pub use run::reference::{Reference, add_term, dot_product};
 pub use run::store::{HostStore, numbers};
 pub use scope::Scope;

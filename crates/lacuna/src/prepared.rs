@@ -2,7 +2,7 @@
 use crate::remembered_method::Memory;
 use crate::{AsVector, AsVectorMut, Chosen};
 use lacuna_engine::{Device, Error, Matrix, Result, Scalar};
-use lacuna_solvers::auto::{AutoSolver, Joint, Refined};
+use lacuna_solvers::auto::{AutoSolver, Choices, Joint, OperatorSolver, Refined};
 use lacuna_solvers::{Factor, Outcome, Solver, Stop, Watch};
 use ndarray::{Array1, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, s};
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// A system on a device, ready to solve for any right-hand side.
 pub struct Prepared<T: Scalar> {
-    system: AutoSolver<T>,
+    system: Kind<T>,
     /// The solver for corrections in the narrower type.
     refined: Option<Refined<T>>,
     /// Where the candidate that solved the system is remembered.
@@ -20,9 +20,46 @@ pub struct Prepared<T: Scalar> {
     x0: Option<Vec<T>>,
 }
 
+/// A system by what is known of it.
+pub(crate) enum Kind<T: Scalar> {
+    /// The entries of the matrix.
+    Matrix(AutoSolver<T>),
+    /// Its products; the matrix on the device if it is one.
+    Operator(OperatorSolver<T>, Option<Matrix<T>>),
+}
+
+/// What both kinds have.
+macro_rules! either {
+    ($kind:expr, $system:ident => $what:expr) => {
+        match $kind {
+            Kind::Matrix($system) => $what,
+            Kind::Operator($system, _) => $what,
+        }
+    };
+}
+
+impl<T: Scalar> Kind<T> {
+    fn as_matrix(&self) -> Option<&AutoSolver<T>> {
+        match self {
+            Kind::Matrix(system) => Some(system),
+            Kind::Operator(..) => None,
+        }
+    }
+    fn chosen(&self) -> &Choices {
+        either!(self, system => system.chosen())
+    }
+    /// Rows and columns.
+    fn shape(&self) -> (usize, usize) {
+        match self {
+            Kind::Matrix(system) => (system.matrix().rows, system.matrix().cols),
+            Kind::Operator(system, _) => system.shape(),
+        }
+    }
+}
+
 impl<T: Scalar> Prepared<T> {
     pub(crate) fn new(
-        system: AutoSolver<T>,
+        system: Kind<T>,
         refined: Option<Refined<T>>,
         memory: Option<Memory>,
         x0: Option<Vec<T>>,
@@ -34,7 +71,7 @@ impl<T: Scalar> Prepared<T> {
 
     /// Adds to the choices that every outcome reports.
     pub(crate) fn chose(&mut self, choice: String) {
-        self.system.report(choice.clone());
+        either!(&mut self.system, system => system.report(choice.clone()));
         self.outcome.choices.push(choice);
     }
 
@@ -45,7 +82,7 @@ impl<T: Scalar> Prepared<T> {
     pub fn solve(&mut self, b: impl AsVector<T>) -> Result<(Array1<T>, Outcome)> {
         let mut x = match &self.x0 {
             Some(x0) => Array1::from_vec(x0.clone()),
-            None => Array1::zeros(self.system.matrix().cols),
+            None => Array1::zeros(self.system.shape().1),
         };
         self.solve_into(b, &mut x)?;
         Ok((x, self.outcome.clone()))
@@ -98,49 +135,30 @@ impl<T: Scalar> Prepared<T> {
     ) -> Result<Vec<Outcome>> {
         let operation = "solve of several columns";
         Error::check_length(operation, "the columns of x", b.ncols(), x.ncols())?;
-        Error::check_length(operation, "a column of b", self.system.matrix().rows, b.nrows())?;
-        Error::check_length(operation, "a column of x", self.system.matrix().cols, x.nrows())?;
-        self.system.check_values()?;
-        let together = if self.refined.is_none() { self.system.together(b.ncols())? } else { None };
+        let (rows, cols) = self.system.shape();
+        Error::check_length(operation, "a column of b", rows, b.nrows())?;
+        Error::check_length(operation, "a column of x", cols, x.nrows())?;
+        let together = match &mut self.system {
+            Kind::Matrix(system) => {
+                system.check_values()?;
+                if self.refined.is_none() { system.together(b.ncols())? } else { None }
+            }
+            Kind::Operator(..) => None,
+        };
         let step = together.unwrap_or(1);
         let mut outcomes = Vec::new();
         for first in (0..b.ncols()).step_by(step) {
             let columns = s![.., first..b.ncols().min(first + step)];
             let (b, mut x) = (b.slice(columns), x.slice_mut(columns));
-            let joint = match together {
-                Some(_) => self.iterate_together(b, x.view_mut())?,
-                None => vec![None],
+            let joint = match &mut self.system {
+                Kind::Matrix(system) if together.is_some() => iterate_together(system, b, x.view_mut())?,
+                _ => vec![None],
             };
             for ((b, x), joint) in b.columns().into_iter().zip(x.columns_mut()).zip(joint) {
                 outcomes.push(self.go_on(b, x, joint)?);
             }
         }
         Ok(outcomes)
-    }
-
-    /// Iterates on the columns together and replaces guesses by better solutions. Returns what became of each
-    /// column.
-    fn iterate_together(
-        &mut self,
-        b: ArrayView2<'_, T>,
-        mut x: ArrayViewMut2<'_, T>,
-    ) -> Result<Vec<Option<Joint>>> {
-        let mut sides = Vec::new();
-        for (b, x) in b.columns().into_iter().zip(x.columns()) {
-            let mut side = [Vec::new(), Vec::new()];
-            self.system.stage(&mut side, (b.len(), &|i| b[i]), (x.len(), &|i| x[i]))?;
-            sides.push(side);
-        }
-        let joint = self.system.iterate_together(&mut sides)?;
-        for (mut x, ([_, solution], _)) in x
-            .columns_mut()
-            .into_iter()
-            .zip(sides.iter().zip(&joint))
-            .filter(|(_, (_, joint))| joint.is_some())
-        {
-            self.system.restore(solution, |i, v| x[i] = v);
-        }
-        Ok(joint)
     }
 
     /// Confirms a column that was iterated with others, and continues with it if necessary.
@@ -150,11 +168,11 @@ impl<T: Scalar> Prepared<T> {
         x: ArrayViewMut1<'_, T>,
         joint: Option<Joint>,
     ) -> Result<Outcome> {
-        let stop = self.system.stop();
+        let stop = either!(&self.system, system => system.stop());
         let done = joint.map_or(0, |joint| joint.iterations().min(stop.max_iters));
-        self.system.set_stop(stop.max_iters(stop.max_iters - done));
+        self.set_stop(stop.max_iters(stop.max_iters - done));
         let solved = self.solve_views(b, x, None).cloned();
-        self.system.set_stop(stop);
+        self.set_stop(stop);
         let mut outcome = solved?;
         if let Some(joint) = joint {
             joint.add_to(&mut outcome);
@@ -183,11 +201,14 @@ impl<T: Scalar> Prepared<T> {
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
         let Prepared { system, refined, memory, outcome, staged, .. } = self;
-        system.check_values()?;
-        system.note_remarks(outcome);
-        let solve = |system: &mut AutoSolver<T>, b: &[T], x: &mut [T]| match refined {
-            Some(refined) => refined.solve(system, outcome, (b, x), watch),
-            None => {
+        if let Some(system) = system.as_matrix() {
+            system.check_values()?;
+            system.note_remarks(outcome);
+        }
+        let solve = |system: &mut Kind<T>, b: &[T], x: &mut [T]| match (system, refined) {
+            (Kind::Operator(system, _), _) => system.solve(outcome, (b, x), watch),
+            (Kind::Matrix(system), Some(refined)) => refined.solve(system, outcome, (b, x), watch),
+            (Kind::Matrix(system), None) => {
                 let solved_by = system.solve(outcome, (b, x), watch)?;
                 if let (Some(memory), Some((method, preconditioner))) = (memory, solved_by) {
                     memory.keep(&method, &preconditioner);
@@ -195,11 +216,13 @@ impl<T: Scalar> Prepared<T> {
                 Ok(())
             }
         };
-        if system.reorders() {
-            system.stage(staged, (b.len(), &|i| b[i]), (x.len(), &|i| x[i]))?;
+        if let Some(ordered) = system.as_matrix().filter(|system| system.reorders()) {
+            ordered.stage(staged, (b.len(), &|i| b[i]), (x.len(), &|i| x[i]))?;
             let [b, solution] = staged;
             solve(system, b, solution)?;
-            system.restore(solution, |i, v| x[i] = v);
+            if let Some(ordered) = system.as_matrix() {
+                ordered.restore(solution, |i, v| x[i] = v);
+            }
             return Ok(&self.outcome);
         }
         let [staged_b, staged_x] = staged;
@@ -247,12 +270,17 @@ impl<T: Scalar> Prepared<T> {
     ///
     /// # Errors
     /// [`Error::Length`] unless there are as many values as entries, [`Error::Entry`] for one that is not
-    /// finite (both leave the system unchanged); errors of the preconditioner; device failures. After the
-    /// last two every solve fails with [`Error::Structure`] until the system is given other values.
+    /// finite (both leave the system unchanged); errors of the preconditioner; device failures; [`Error::Unsupported`] for an
+    /// operator. After errors of the preconditioner and device failures every solve fails with [`Error::Structure`] until the
+    /// system is given other values.
     pub fn update_values(&mut self, values: &[T]) -> Result<()> {
-        let updated = match &mut self.refined {
-            Some(refined) => refined.update_values(&mut self.system, values),
-            None => self.system.update_values(values),
+        let updated = match (&mut self.system, &mut self.refined) {
+            (Kind::Matrix(system), Some(refined)) => refined.update_values(system, values),
+            (Kind::Matrix(system), None) => system.update_values(values),
+            (Kind::Operator(..), _) => Err(Error::Unsupported {
+                operation: "new values for an operator".into(),
+                message: "it has none that are known; prepare a system with the new operator".into(),
+            }),
         };
         self.outcome.choices.clear();
         self.outcome.choices.extend_from_slice(&self.system.chosen().sentences);
@@ -261,22 +289,25 @@ impl<T: Scalar> Prepared<T> {
 
     /// The device that it is on.
     pub fn device(&self) -> &Device {
-        self.system.device()
+        either!(&self.system, system => system.device())
     }
     /// The time of the set-up by part: `analysis` of the structure and the choices, `matrix` to its format and the device,
     /// `preconditioner` likewise, `program` that the device runs. With refinement, those of the matrix for residuals.
     pub fn setup_parts(&self) -> &[(&'static str, Duration)] {
         &self.system.chosen().stages
     }
-    /// The matrix on the device, in the row order of the device.
-    pub fn matrix(&self) -> Matrix<T> {
-        self.system.matrix()
+    /// The matrix on the device, in the row order of the device; `None` for an operator.
+    pub fn matrix(&self) -> Option<Matrix<T>> {
+        match &self.system {
+            Kind::Matrix(system) => Some(system.matrix()),
+            Kind::Operator(_, matrix) => *matrix,
+        }
     }
     /// The ratio of the matrix on the device to the one given: a power of two, so that no square of a product
     /// overflows or underflows, and a sign, so that a negative definite matrix becomes positive definite.
     /// Right-hand sides and solutions are in the caller's scale.
     pub fn factor(&self) -> Factor {
-        self.system.factor()
+        self.system.as_matrix().map_or(Factor::default(), AutoSolver::factor)
     }
     /// The method and why it was chosen.
     pub fn method(&self) -> &Chosen {
@@ -297,19 +328,19 @@ impl<T: Scalar> Prepared<T> {
     /// The underlying solver: the program, and the vectors on the device. They are in the row order of the
     /// device and belong to the matrix there: see [`Prepared::factor`].
     pub fn solver(&mut self) -> &mut Solver<T> {
-        self.system.solver()
+        either!(&mut self.system, system => system.solver())
     }
     /// The minimum number of bytes that an iteration moves; for a refined system, an iteration of a
     /// correction.
     pub fn bytes_per_iteration(&self) -> usize {
         match &self.refined {
             Some(refined) => refined.bytes_per_iteration(),
-            None => self.system.bytes_per_iteration(),
+            None => either!(&self.system, system => system.bytes_per_iteration()),
         }
     }
     /// Changes the stopping criteria of later solves.
     pub fn set_stop(&mut self, stop: Stop) {
-        self.system.set_stop(stop);
+        either!(&mut self.system, system => system.set_stop(stop));
     }
 }
 
@@ -318,4 +349,26 @@ fn stage<'a, T: Scalar>(place: &'a mut Vec<T>, view: ArrayView1<'_, T>) -> &'a m
     place.clear();
     place.extend(view.iter());
     place
+}
+
+/// Iterates on the columns together and replaces guesses by better solutions. Returns what became of each
+/// column.
+fn iterate_together<T: Scalar>(
+    system: &mut AutoSolver<T>,
+    b: ArrayView2<'_, T>,
+    mut x: ArrayViewMut2<'_, T>,
+) -> Result<Vec<Option<Joint>>> {
+    let mut sides = Vec::new();
+    for (b, x) in b.columns().into_iter().zip(x.columns()) {
+        let mut side = [Vec::new(), Vec::new()];
+        system.stage(&mut side, (b.len(), &|i| b[i]), (x.len(), &|i| x[i]))?;
+        sides.push(side);
+    }
+    let joint = system.iterate_together(&mut sides)?;
+    for (mut x, ([_, solution], _)) in
+        x.columns_mut().into_iter().zip(sides.iter().zip(&joint)).filter(|(_, (_, joint))| joint.is_some())
+    {
+        system.restore(solution, |i, v| x[i] = v);
+    }
+    Ok(joint)
 }

@@ -1,12 +1,12 @@
 //! The builder of a linear system. Whatever is not set is chosen when it is prepared.
-use crate::prepared::Prepared;
+use crate::prepared::{Kind, Prepared};
 use crate::remembered_method::Memory;
 use crate::{AsVector, Place, tune_format};
-use lacuna_engine::{Device, Error, Result, Scalar, check_process};
+use lacuna_engine::{Device, Error, Format, LinOp, Result, Scalar, check_process};
 use lacuna_formats::Csr;
 use lacuna_solvers::auto::{
-    Analysis, AutoSolver, Chosen, IntoMethod, IntoPreconditioner, MethodChoice, PreconditionerChoice,
-    Refinement, Request,
+    Analysis, AutoSolver, Chosen, IntoMethod, IntoPreconditioner, MethodChoice, OperatorSolver,
+    PreconditionerChoice, Refinement, Request,
 };
 use lacuna_solvers::{Options, Outcome, Stop};
 use ndarray::Array1;
@@ -58,20 +58,76 @@ pub fn solve<T: Scalar>(a: &Csr<T>, b: impl AsVector<T>) -> Result<(Array1<T>, O
 /// ```
 #[must_use = "a system does nothing until it is prepared"]
 pub struct LinearSystem<T: Scalar> {
-    request: Request<T>,
+    request: Request<T, Source<T>>,
     refines: bool,
     x0: Option<Vec<T>>,
     place: Place,
 }
 
+/// What a system is made of.
+enum Source<T: Scalar> {
+    Matrix(Arc<Csr<T>>),
+    Format(Arc<dyn Format<T>>),
+    Operator(Box<dyn LinOp<T> + Send>),
+}
+
 impl<T: Scalar> LinearSystem<T> {
     /// The default relative tolerance: 1e-8, or 1e-5 in single precision, whose unit roundoff of 6e-8 is
     /// magnified by the condition number of the matrix.
-    pub const DEFAULT_RTOL: f64 = Request::<T>::DEFAULT_RTOL;
+    pub const DEFAULT_RTOL: f64 = <Request<T>>::DEFAULT_RTOL;
 
     /// A system with this matrix, given by value, shared (`Arc<Csr<T>>`) or borrowed (`CsrRef<'_, T>`), which is copied once.
     pub fn new(a: impl Into<Arc<Csr<T>>>) -> Self {
-        LinearSystem { request: Request::new(a.into()), refines: false, x0: None, place: Place::Default }
+        Self::of(Source::Matrix(a.into()))
+    }
+
+    /// A system with a matrix in a format whose entries are nowhere else, as a stencil of a grid. What is said of
+    /// [`LinearSystem::from_operator`] holds for it too.
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    /// use lacuna::formats::Stencil;
+    /// use std::sync::Arc;
+    ///
+    /// let a = Spec::parse("gen:poisson2d:40x40")?.build::<f64>()?;
+    /// let grid = Arc::new(Stencil::from_csr(&a)?); // 5 numbers
+    /// let mut system = LinearSystem::from_format(grid).method("cg").prepare()?;
+    /// system.solve(&[1.0; 1600])?.1.ok()?;
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
+    pub fn from_format(a: Arc<dyn Format<T>>) -> Self {
+        Self::of(Source::Format(a))
+    }
+
+    /// A system with an operator: a function ([`HostOperator`](crate::HostOperator)), which may fail, or a [`LinOp`] of your own
+    /// that records its operations, on the device that it was made for.
+    ///
+    /// Without a method asked for, it is `gmres`, or `lsmr` if the operator is not square; no other follows. The true residual is
+    /// confirmed by the operator, in the number type of the solve; there is no backward error. The preconditioner is an operator
+    /// too, or a [`Placed`](crate::Placed) one of a matrix that is near. What needs the entries of a matrix is an error of
+    /// [`LinearSystem::prepare`]: other preconditioners, [`LinearSystem::format`], [`LinearSystem::reorder`],
+    /// [`LinearSystem::with_adjoint`] and [`LinearSystem::refine`].
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    ///
+    /// // A dense matrix of rank one beside a diagonal, of which neither is stored.
+    /// let a = HostOperator::new(300, |x: &[f64], y: &mut [f64]| -> Result<(), String> {
+    ///     let sum: f64 = x.iter().sum();
+    ///     x.iter().zip(y).for_each(|(x, y)| *y = 4.0 * x + sum);
+    ///     if sum.is_finite() { Ok(()) } else { Err("the sum overflowed".into()) }
+    /// });
+    /// let mut system = LinearSystem::from_operator(a).method("cg").prepare()?;
+    /// let (_, outcome) = system.solve(&[1.0; 300])?;
+    /// outcome.ok()?;
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
+    pub fn from_operator(a: impl LinOp<T> + Send + 'static) -> Self {
+        Self::of(Source::Operator(Box::new(a)))
+    }
+
+    fn of(source: Source<T>) -> Self {
+        LinearSystem { request: Request::new(source), refines: false, x0: None, place: Place::Default }
     }
 
     /// The method by name, see [`METHODS`](lacuna_solvers::METHODS), with options as `NAME:key=value,…`, or as a value:
@@ -86,7 +142,8 @@ impl<T: Scalar> LinearSystem<T> {
     }
     /// The preconditioner by name, see [`PRECONDITIONERS`](lacuna_solvers::PRECONDITIONERS), with options as `NAME:key=value,…`,
     /// or as a value, also one of your own: `.preconditioner("amg:coarsest=100")`,
-    /// `.preconditioner(Amg::new(AmgOptions::default().coarsest(100)))`. `auto` chooses.
+    /// `.preconditioner(Amg::new(AmgOptions::default().coarsest(100)))`; or an operator `M ≈ A⁻¹`, as a
+    /// [`HostOperator`](crate::HostOperator), which new values leave as it is. `auto` chooses.
     pub fn preconditioner<By>(mut self, preconditioner: impl IntoPreconditioner<T, By>) -> Self {
         self.request.preconditioner = preconditioner.into_preconditioner();
         self
@@ -203,7 +260,8 @@ impl<T: Scalar> LinearSystem<T> {
     /// [`Error::Argument`](lacuna_engine::Error::Argument) for an unknown name or option or an invalid tolerance, [`Error::Unsupported`](lacuna_engine::Error::Unsupported) for
     /// a format that does not suit the matrix or has no kernel on the backend, errors of the preconditioner
     /// (for Jacobi, [`Error::Entry`](lacuna_engine::Error::Entry) for a zero diagonal entry), errors of [`check_process`](lacuna_engine::check_process), device
-    /// failures.
+    /// failures. For an operator or a format of its own, [`Error::Unsupported`](lacuna_engine::Error::Unsupported) for what needs the
+    /// entries of a matrix, and [`Error::Stale`](lacuna_engine::Error::Stale) for an operator of another device.
     pub fn prepare(self) -> Result<Prepared<T>> {
         check_process("preparing a solve")?;
         let (dev, passed) = self.place.open()?;
@@ -214,44 +272,65 @@ impl<T: Scalar> LinearSystem<T> {
         Ok(prepared)
     }
 
-    /// Whether the method is recalled, if one is remembered.
-    fn tunes(&self) -> bool {
-        matches!(self.request.method, MethodChoice::Tune)
+    fn prepared(self, dev: &Device) -> Result<Prepared<T>> {
+        let LinearSystem { request, refines, x0, .. } = self;
+        let (source, request) = request.replace(());
+        let (operator, matrix, format): (Box<dyn LinOp<T>>, _, _) = match source {
+            Source::Matrix(a) => {
+                check_guess(&x0, a.cols())?;
+                let request = request.replace(a).1;
+                return if refines { refined(dev, request, x0) } else { solved(dev, request, x0) };
+            }
+            Source::Format(a) => {
+                let format = Chosen::new(a.kernel(), "the matrix is given in it");
+                let stored = dev.matrix(a)?;
+                let handle = *stored;
+                (Box::new(stored), Some(handle), format)
+            }
+            Source::Operator(a) => (a, None, Chosen::new("operator", "given by its products")),
+        };
+        check_guess(&x0, operator.shape().1)?;
+        if refines {
+            return Err(Error::Unsupported {
+                operation: "refine".into(),
+                message: "an operator exists in one number type only; give a matrix".into(),
+            });
+        }
+        let system = OperatorSolver::new(dev, &*operator, format, request)?;
+        Ok(Prepared::new(Kind::Operator(system, matrix), None, None, x0))
     }
+}
 
-    fn prepared(mut self, dev: &Device) -> Result<Prepared<T>> {
-        if let Some(x0) = &self.x0 {
-            Error::check_length("solve", "x0", self.request.a.cols(), x0.len())?;
-        }
-        if self.refines {
-            return self.refined(dev);
-        }
-        let tunes = self.tunes();
-        let memory = tunes.then(|| Memory::of(dev, &self.request.a));
-        let recalls = matches!(self.request.preconditioner, PreconditionerChoice::Auto);
-        self.request.remembered = memory.as_ref().filter(|_| recalls).and_then(Memory::recall::<T>);
-        let mut system = place(dev, self.request)?;
-        if tunes && !recalls {
-            let remark =
-                "tune recalls a method with its preconditioner: with one named, the method is chosen";
-            system.remark(remark.into());
-        }
-        Ok(Prepared::new(system, None, memory, self.x0))
-    }
+fn check_guess<T>(x0: &Option<Vec<T>>, cols: usize) -> Result<()> {
+    x0.as_ref().map_or(Ok(()), |x0| Error::check_length("solve", "x0", cols, x0.len()))
+}
 
-    /// A system that is solved with corrections in the narrower type.
-    fn refined(self, dev: &Device) -> Result<Prepared<T>> {
-        let tunes = self.tunes();
-        let (residuals, mut refinement) = Refinement::split(self.request)?;
-        let mut outer = place(dev, residuals)?;
-        let corrections = refinement.corrections(&outer)?;
-        let inner = place(dev, corrections).map_err(|error| refinement.refused(error))?;
-        let refined = refinement.join(&mut outer, inner);
-        if tunes {
-            outer.remark("refine recalls no method: tune chooses one".into());
-        }
-        Ok(Prepared::new(outer, Some(refined), None, self.x0))
+/// A system of a matrix that is solved in its own number type.
+fn solved<T: Scalar>(dev: &Device, mut request: Request<T>, x0: Option<Vec<T>>) -> Result<Prepared<T>> {
+    let tunes = matches!(request.method, MethodChoice::Tune);
+    let memory = tunes.then(|| Memory::of(dev, &request.a));
+    let recalls = matches!(request.preconditioner, PreconditionerChoice::Auto);
+    request.remembered = memory.as_ref().filter(|_| recalls).and_then(Memory::recall::<T>);
+    let mut system = place(dev, request)?;
+    if tunes && !recalls {
+        let remark = "tune recalls a method with its preconditioner: with one named, the method is chosen";
+        system.remark(remark.into());
     }
+    Ok(Prepared::new(Kind::Matrix(system), None, memory, x0))
+}
+
+/// A system of a matrix that is solved with corrections in the narrower type.
+fn refined<T: Scalar>(dev: &Device, request: Request<T>, x0: Option<Vec<T>>) -> Result<Prepared<T>> {
+    let tunes = matches!(request.method, MethodChoice::Tune);
+    let (residuals, mut refinement) = Refinement::split(request)?;
+    let mut outer = place(dev, residuals)?;
+    let corrections = refinement.corrections(&outer)?;
+    let inner = place(dev, corrections).map_err(|error| refinement.refused(error))?;
+    let refined = refinement.join(&mut outer, inner);
+    if tunes {
+        outer.remark("refine recalls no method: tune chooses one".into());
+    }
+    Ok(Prepared::new(Kind::Matrix(outer), Some(refined), None, x0))
 }
 
 /// Chooses what a request leaves open, measures formats if it asks for that, and puts the system on a device.

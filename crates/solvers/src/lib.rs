@@ -16,7 +16,7 @@ mod solver;
 mod system;
 
 pub use accuracy::{Residual, norm_bound, residual, residual_norm};
-pub use auto::{AutoSolver, Chosen};
+pub use auto::{AutoSolver, Chosen, OperatorSolver};
 pub use columns::{Advance, Column, ColumnSolver, Columns, RightHandSide};
 pub use explain::{explain, is_structurally_singular};
 pub use krylov::{BiCg, BiCgStab, BiCgStabL, Cgs, ClassicalBiCgStab, Gmres, Idr, Orthogonalization, Side};
@@ -33,7 +33,7 @@ pub use precond::{BlockIlu, ColumnScaling, Polynomial};
 pub use precond::{BlockJacobi, Blocks, Chebyshev, Fsai, FsaiOptions, Jacobi, Neumann, inverse_diagonal};
 #[cfg(feature = "direct")]
 pub use precond::{Direct, DirectOptions};
-pub use precond::{Handles, OnHost, Parts, Placed, Preconditioner, SparseAlgebra};
+pub use precond::{Given, Handles, OnHost, Parts, Placed, Preconditioner, SparseAlgebra};
 pub use precond::{Ic0, Ilu0, Ilut, Solves, Sor, Spai, Ssor};
 pub use precond::{PRECONDITIONERS, PrecondInfo, SHARED_OPTIONS, preconditioner};
 pub use precond::{Setup, SetupProgress, SetupWatch};

@@ -1,5 +1,6 @@
 //! Operators given by functions of the host program.
 use crate::{Error, LinOp, NumberType, Pass, Recorder, Result, Run, Scalar, Vector};
+use std::error::Error as StdError;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
@@ -7,7 +8,29 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 /// `y ← f(x)`, on the bytes of numbers
-type Function = dyn Fn(&[u8], &mut [u8]) + Send + Sync;
+type Function = dyn Fn(&[u8], &mut [u8]) -> Result<()> + Send + Sync;
+
+/// What a function of the caller's returns: nothing, or a result whose error ends the solve and is the source of its
+/// [`Error::Function`].
+pub trait HostResult {
+    /// As a result.
+    ///
+    /// # Errors
+    /// That of the function.
+    fn into_result(self) -> Result<(), Box<dyn StdError + Send + Sync>>;
+}
+
+impl HostResult for () {
+    fn into_result(self) -> Result<(), Box<dyn StdError + Send + Sync>> {
+        Ok(())
+    }
+}
+
+impl<E: Into<Box<dyn StdError + Send + Sync>>> HostResult for Result<(), E> {
+    fn into_result(self) -> Result<(), Box<dyn StdError + Send + Sync>> {
+        self.map_err(Into::into)
+    }
+}
 
 /// A function `y ← f(x)` on slices of host memory, shared by the programs that call it.
 #[derive(Clone)]
@@ -18,29 +41,30 @@ pub struct HostFunction {
 
 impl HostFunction {
     /// A function on numbers of one type.
-    pub fn new<T: Scalar>(function: impl Fn(&[T], &mut [T]) + Send + Sync + 'static) -> Self {
-        let on_bytes =
-            move |x: &[u8], y: &mut [u8]| function(bytemuck::cast_slice(x), bytemuck::cast_slice_mut(y));
+    pub fn new<T: Scalar, R: HostResult>(
+        function: impl Fn(&[T], &mut [T]) -> R + Send + Sync + 'static,
+    ) -> Self {
+        let on_bytes = move |x: &[u8], y: &mut [u8]| {
+            let done = function(bytemuck::cast_slice(x), bytemuck::cast_slice_mut(y)).into_result();
+            done.map_err(|source| Error::Function { message: source.to_string(), source: Some(source) })
+        };
         HostFunction { kind: T::KIND, function: Arc::new(on_bytes) }
     }
     /// The type of the numbers.
     pub fn kind(&self) -> NumberType {
         self.kind
     }
-    /// Calls it. A panic of the function is returned as an error.
+    /// Calls it. A panic of the function is returned as an error, as its own error is.
     ///
     /// # Errors
-    /// [`Error::Function`].
+    /// [`Error::Function`]; [`Error::Argument`] for numbers of another type.
     pub fn call<T: Scalar>(&self, x: &[T], y: &mut [T]) -> Result<()> {
         if self.kind != T::KIND {
             let message = format!("it is a function on {}, called with {}", self.kind.name(), T::KIND.name());
-            return Err(Error::Function { message });
+            return Err(Error::Argument { what: "a host function".into(), message });
         }
         let (x, y) = (bytemuck::cast_slice(x), bytemuck::cast_slice_mut(y));
-        catching(|| {
-            (self.function)(x, y);
-            Ok(())
-        })
+        catching(|| (self.function)(x, y))
     }
 }
 
@@ -53,7 +77,8 @@ pub fn catching<R>(code: impl FnOnce() -> Result<R>) -> Result<R> {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
         std::mem::forget(panic); // its destructor may panic
-        Err(Error::Function { message: text.unwrap_or_else(|| "it says nothing".into()) })
+        let message = text.unwrap_or_else(|| "it says nothing".into());
+        Err(Error::Function { message, source: None })
     })
 }
 
@@ -94,7 +119,8 @@ impl Eq for HostFunction {}
 ///
 /// The function gets all of `x` and must write all of `y`, whose previous contents are unspecified. On the
 /// CPU it works on the vectors in place; on a GPU, `x` and `y` are copied to the host and back for each
-/// product, which is slow. It is called on the thread that runs the solve.
+/// product, which is slow. It is called on the thread that runs the solve. It may return a result, whose error ends
+/// the solve: see [`HostResult`].
 ///
 /// ```
 /// # use lacuna_engine::{HostOperator, LinOp};
@@ -118,19 +144,25 @@ pub struct HostOperator<T> {
 
 impl<T: Scalar> HostOperator<T> {
     /// A square operator on vectors of `n` elements.
-    pub fn new(n: usize, function: impl Fn(&[T], &mut [T]) + Send + Sync + 'static) -> Self {
+    pub fn new<R: HostResult>(
+        n: usize,
+        function: impl Fn(&[T], &mut [T]) -> R + Send + Sync + 'static,
+    ) -> Self {
         Self::rectangular(n, n, function)
     }
     /// An operator from vectors of `cols` elements to vectors of `rows` elements.
-    pub fn rectangular(
+    pub fn rectangular<R: HostResult>(
         rows: usize,
         cols: usize,
-        function: impl Fn(&[T], &mut [T]) + Send + Sync + 'static,
+        function: impl Fn(&[T], &mut [T]) -> R + Send + Sync + 'static,
     ) -> Self {
         HostOperator { rows, cols, function: HostFunction::new(function), adjoint: None, marker: PhantomData }
     }
     /// The same operator with `y ← Aᴴ x` as a second function, for methods that need it.
-    pub fn with_adjoint(mut self, function: impl Fn(&[T], &mut [T]) + Send + Sync + 'static) -> Self {
+    pub fn with_adjoint<R: HostResult>(
+        mut self,
+        function: impl Fn(&[T], &mut [T]) -> R + Send + Sync + 'static,
+    ) -> Self {
         self.adjoint = Some(HostFunction::new(function));
         self
     }

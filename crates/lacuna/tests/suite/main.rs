@@ -7,6 +7,7 @@ mod honest;
 mod interface;
 mod least_squares;
 mod new_values;
+mod operator;
 mod order;
 mod own_method;
 mod real;

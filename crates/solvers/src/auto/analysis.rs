@@ -55,7 +55,9 @@ impl<T: Scalar> Analysis<T> {
             combined(request.method, request.preconditioner)?;
         let (a, rounding) = as_stored(a, format.as_deref())?;
         let automatic = asked_method.is_open();
-        let (order, mut facts) = ordered(a, &reorder, automatic, on_host)?;
+        // An operator as preconditioner is that of the matrix as it is given.
+        let by_operator = asked_preconditioner.is_operator();
+        let (order, mut facts) = ordered(a, &reorder, automatic && !by_operator, on_host)?;
         let (method_name, own_method) = named_method(asked_method, &options)?;
         let (preconditioner_name, own) = named_preconditioner(asked_preconditioner)?;
         let plan = plan(
@@ -68,6 +70,13 @@ impl<T: Scalar> Analysis<T> {
                 options: &options,
             },
         )?;
+        if by_operator && (order.changes() || !facts.factor().is_one()) {
+            let operation = "an operator as preconditioner".into();
+            let message =
+                "the matrix is solved in another order or times a factor, which the operator does not follow"
+                    .into();
+            return Err(Error::Unsupported { operation, message });
+        }
         let (mut chosen_method, mut chosen_preconditioner) = plan.first.chosen();
         let method = own_method.map_or_else(|| method(&chosen_method.name, &options), Ok)?;
         let open_preconditioner = preconditioner_name.is_none();
@@ -182,7 +191,7 @@ fn ordered<T: Scalar>(
 
 /// The method that was asked for, with its name.
 #[expect(clippy::type_complexity, reason = "a name and what it names")]
-fn named_method<T: Scalar>(
+pub(super) fn named_method<T: Scalar>(
     asked: MethodChoice<T>,
     options: &Options,
 ) -> Result<(Option<String>, Option<Box<dyn Method<T>>>)> {
@@ -218,7 +227,7 @@ fn asked_format<T: Scalar>(name: &str) -> Chosen {
 }
 
 /// What is said of a cycle that was asked for and a method without cycles.
-fn without_cycles<T: Scalar>(
+pub(super) fn without_cycles<T: Scalar>(
     options: &Options,
     method: &dyn Method<T>,
     may_be_gmres: bool,

@@ -1,6 +1,6 @@
 //! The method and the preconditioner of a system: left open, by name, or as values.
-use crate::{Method, Preconditioner};
-use lacuna_engine::Scalar;
+use crate::{Given, Method, Preconditioner};
+use lacuna_engine::{LinOp, Scalar};
 
 /// A method: `"auto"`, `"tune"`, a name with options as `"gmres:restart=50"`, or a [`Method`], a function that records one
 /// included.
@@ -42,6 +42,13 @@ impl<T: Scalar> From<&str> for MethodChoice<T> {
     }
 }
 
+impl<T: Scalar> PreconditionerChoice<T> {
+    /// Whether it needs no matrix.
+    pub(super) fn is_operator(&self) -> bool {
+        matches!(self, PreconditionerChoice::Own(own) if own.operator().is_some())
+    }
+}
+
 impl<T: Scalar> From<&str> for PreconditionerChoice<T> {
     fn from(name: &str) -> Self {
         match name {
@@ -57,7 +64,7 @@ pub trait IntoMethod<T: Scalar, By> {
     fn into_method(self) -> MethodChoice<T>;
 }
 
-/// What names or is a preconditioner: text, a [`Preconditioner`], or a [`PreconditionerChoice`]. `By` as in [`IntoMethod`].
+/// What names or is a preconditioner: text, a [`Preconditioner`], a [`LinOp`], or a [`PreconditionerChoice`]. `By` as in [`IntoMethod`].
 pub trait IntoPreconditioner<T: Scalar, By> {
     /// The choice.
     fn into_preconditioner(self) -> PreconditionerChoice<T>;
@@ -67,6 +74,8 @@ pub trait IntoPreconditioner<T: Scalar, By> {
 pub enum ByName {}
 /// Marks a choice given by value.
 pub enum ByValue {}
+/// Marks a preconditioner given as an operator.
+pub enum ByOperator {}
 /// Marks a choice given as what it is.
 pub enum AsChoice {}
 
@@ -92,4 +101,10 @@ macro_rules! into_choice {
 into_choice! {
     IntoMethod into_method MethodChoice Method
     IntoPreconditioner into_preconditioner PreconditionerChoice Preconditioner
+}
+
+impl<T: Scalar, O: LinOp<T> + Send + 'static> IntoPreconditioner<T, ByOperator> for O {
+    fn into_preconditioner(self) -> PreconditionerChoice<T> {
+        PreconditionerChoice::Own(Box::new(Given(self)))
+    }
 }

@@ -336,8 +336,8 @@ impl<'a, T: Scalar> Continuation<'a, T> {
     }
 }
 
-/// Copies everything but the choices, which stay. Reuses the memory of the history.
-fn copy(from: &Outcome, to: &mut Outcome) {
+/// Copies everything but the choices and notes, which stay. Reuses the memory of the history.
+pub(super) fn copy(from: &Outcome, to: &mut Outcome) {
     to.reason = from.reason;
     to.iterations = from.iterations;
     to.restarts = from.restarts;

@@ -71,7 +71,7 @@ fn check<T: Scalar>(request: &mut Request<T>) -> Result<()> {
 
 /// A system that is to be refined: what is asked for the corrections, and where the residual will be.
 pub struct Refinement<T: Scalar> {
-    inner: Option<Request<T::Narrow>>,
+    inner: Request<T::Narrow, ()>,
     place: Place<T>,
     exponent: i32,
     /// What is said of entries that the narrower type does not hold.
@@ -93,7 +93,7 @@ impl<T: Scalar> Refinement<T> {
         let place = Place::default();
         outer.method = MethodChoice::Own(Box::new(Residual(place.clone())));
         outer.preconditioner = PreconditionerChoice::Named("none".into());
-        Ok((outer, Refinement { inner: Some(inner), place, exponent: 0, lost: None, automatic }))
+        Ok((outer, Refinement { inner, place, exponent: 0, lost: None, automatic }))
     }
 
     /// The request for the corrections, which has to be placed next.
@@ -105,8 +105,7 @@ impl<T: Scalar> Refinement<T> {
         self.exponent = scaling(largest(a.values()));
         self.lost = lost::<T, T::Narrow>(a.values(), self.exponent);
         let a = narrowed(a, self.exponent)?;
-        let nothing = || Request::new(a.clone());
-        Ok(Request { a: a.clone(), ..self.inner.take().unwrap_or_else(nothing) })
+        Ok(std::mem::replace(&mut self.inner, Request::new(())).replace(a).1)
     }
 
     /// The error of the corrections' set-up, unless entries that are lost explain it.
@@ -316,16 +315,15 @@ fn correct<T: Scalar>(
 /// # Errors
 /// [`Error::Unsupported`] for a method or preconditioner of the caller's own, which exists in one type
 /// only.
-fn split<T: Scalar>(request: Request<T>) -> Result<(Request<T::Narrow>, Request<T>)> {
+fn split<T: Scalar>(request: Request<T>) -> Result<(Request<T::Narrow, ()>, Request<T>)> {
     let own = || Error::Unsupported {
         operation: "refine".into(),
         message:
             "a method or preconditioner of your own exists in one number type only; name one of the lists"
                 .into(),
     };
-    let nothing = Csr::new(0, 0, vec![0], Vec::new(), Vec::new())?;
     let inner = Request {
-        a: Arc::new(nothing),
+        a: (),
         method: match &request.method {
             MethodChoice::Auto | MethodChoice::Tune => MethodChoice::Auto,
             MethodChoice::Named(name) => MethodChoice::Named(name.clone()),

@@ -6,10 +6,10 @@ use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::Csr;
 use std::sync::Arc;
 
-/// A matrix, and what is settled of its solver.
-pub struct Request<T: Scalar> {
+/// A matrix, or what stands for it, and what is settled of its solver.
+pub struct Request<T: Scalar, A = Arc<Csr<T>>> {
     /// The matrix.
-    pub a: Arc<Csr<T>>,
+    pub a: A,
     /// The method.
     pub method: MethodChoice<T>,
     /// The preconditioner.
@@ -32,9 +32,11 @@ impl<T: Scalar> Request<T> {
     /// The default relative tolerance: 1e-8, or 1e-5 in single precision, whose unit roundoff of 6e-8 is
     /// magnified by the condition number of the matrix.
     pub const DEFAULT_RTOL: f64 = if T::EPSILON > 1e-10 { 1e-5 } else { 1e-8 };
+}
 
+impl<T: Scalar, A> Request<T, A> {
     /// Everything is open.
-    pub fn new(a: Arc<Csr<T>>) -> Self {
+    pub fn new(a: A) -> Self {
         Request {
             a,
             method: MethodChoice::Auto,
@@ -43,9 +45,25 @@ impl<T: Scalar> Request<T> {
             reorder: "none".into(),
             adjoint: false,
             options: Options::default(),
-            stop: Stop::default().rtol(Self::DEFAULT_RTOL),
+            stop: Stop::default().rtol(<Request<T>>::DEFAULT_RTOL),
             remembered: None,
         }
+    }
+
+    /// What it is for, and the same for something else.
+    pub fn replace<B>(self, a: B) -> (A, Request<T, B>) {
+        let Request {
+            a: former,
+            method,
+            preconditioner,
+            format,
+            reorder,
+            adjoint,
+            options,
+            stop,
+            remembered,
+        } = self;
+        (former, Request { a, method, preconditioner, format, reorder, adjoint, options, stop, remembered })
     }
 }
 

@@ -9,6 +9,7 @@ mod column_scaling;
 #[cfg(feature = "direct")]
 mod direct;
 mod fsai;
+mod given;
 mod hermitian;
 mod ilu0;
 mod ilut;
@@ -34,6 +35,7 @@ pub use column_scaling::ColumnScaling;
 #[cfg(feature = "direct")]
 pub use direct::{Direct, DirectOptions};
 pub use fsai::{Fsai, FsaiOptions};
+pub use given::Given;
 pub use ilu0::{Ic0, Ilu0};
 pub use ilut::Ilut;
 pub use jacobi::{Jacobi, inverse_diagonal};

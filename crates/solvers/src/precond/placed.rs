@@ -46,6 +46,10 @@ pub trait Preconditioner<T: Scalar>: Send {
     fn accepts_any_shape(&self) -> bool {
         false
     }
+    /// The operator that it is, if it needs no matrix: see [`Given`](crate::Given). Provided: none.
+    fn operator(&self) -> Option<&dyn LinOp<T>> {
+        None
+    }
     /// Sets up on the host. Data that depends only on the pattern of the matrix **may** be stored in `self` and used if
     /// [`Setup::is_update`]: the values are then new ones on the pattern of the last set-up, and the parts **must** have the same
     /// sizes as before. A set-up that takes long **should** call [`Setup::check`] now and then.
