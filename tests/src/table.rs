@@ -22,7 +22,8 @@ pub fn equal_bits<T: Scalar>(make: fn() -> Device) {
     });
     let b = right_hand_side::<T>(suits_all.1.rows(), 1);
     let options = Options::default().restart(4);
-    let stop = Stop::default().rtol(0.0).max_iters(6);
+    let max_iters = 6;
+    let stop = Stop::default().rtol(0.0).max_iters(max_iters);
     for (turn, info) in METHODS.iter().enumerate() {
         let preconds: Vec<_> = PRECONDITIONERS.iter().filter(|p| info.accepts(p)).collect();
         for at in 0..preconds.len().max(suits_all.2.len()) {
@@ -35,7 +36,7 @@ pub fn equal_bits<T: Scalar>(make: fn() -> Device) {
                 false => &suits_all,
             };
             let Some((_, stored)) = formats.iter().find(|(name, _)| *name == format) else { continue };
-            let case = Case { matrix, method: info.name, precond: precond.name, max_iters: stop.max_iters };
+            let case = Case { matrix, method: info.name, precond: precond.name, max_iters };
             on_both!(make, format!("{case:?} in {format}"), |dev| {
                 let (_, mut solver) = solver_in(dev, a, stored.clone(), &case, &options, stop);
                 solve_with::<T>(dev, &mut solver, &b, &mut vec![T::zero(); b.len()])

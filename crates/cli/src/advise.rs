@@ -1,5 +1,5 @@
 //! `lacuna advise`
-use crate::args::{AdviseArgs, most_iterations};
+use crate::args::AdviseArgs;
 use crate::failure::{NOT_CONVERGED, Result};
 use crate::input::{Source, VectorSource, is_stream, set_threads};
 use crate::number::with_type;
@@ -51,7 +51,7 @@ impl Search<'_> {
         let stop = Stop::default()
             .rtol(args.rtol.unwrap_or(LinearSystem::<T>::DEFAULT_RTOL))
             .atol(args.atol)
-            .max_iters(args.max_iters.unwrap_or(most_iterations(shape.0.max(shape.1))));
+            .max_iters(args.max_iters);
         let norm = b.iter().map(|v| v.modulus().powi(2)).sum::<f64>().sqrt();
         let relative_tolerance = stop.rtol.max(stop.atol / norm);
         let mut progress: Option<Solving> = None;
@@ -60,7 +60,7 @@ impl Search<'_> {
             (Some(at), Some(progress)) => progress.at(at),
             _ if interrupted() => ControlFlow::Break(()),
             _ => {
-                let solving = Solving::new(quiet, relative_tolerance, stop.max_iters);
+                let solving = Solving::new(quiet, relative_tolerance, stop.limit(shape));
                 solving.name(&way(method, preconditioner));
                 progress = Some(solving);
                 ControlFlow::Continue(())

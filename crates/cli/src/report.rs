@@ -139,7 +139,7 @@ impl Report {
 
     /// The reason why it stopped, as text.
     fn conclusion(&self) -> String {
-        let max_iters = self.stop.max_iters;
+        let max_iters = self.stop.limit(self.shape);
         let least_squares = !self.outcome.misfit.is_nan();
         let needs =
             METHODS.iter().find(|info| info.name == name_of(&self.method.name)).map(|info| info.needs);

@@ -1,5 +1,5 @@
 //! `lacuna solve`
-use crate::args::{SolveArgs, check_restart, most_iterations};
+use crate::args::{SolveArgs, check_restart};
 use crate::convert::{check_vector_output, save_vector};
 use crate::failure::{NOT_CONVERGED, Result};
 use crate::input::{Length, STANDARD, Source, VectorSource, is_stream, set_threads};
@@ -120,7 +120,7 @@ impl Solve<'_> {
         let Given { a, b, x0, read } = given;
         let mut x = lacuna::backend::pages::zeroed("the solution", x0.len())?;
         x.copy_from_slice(x0);
-        let (shape, nnz, stop) = ((a.rows(), a.cols()), a.nnz(), self.stop(a));
+        let (shape, nnz, stop) = ((a.rows(), a.cols()), a.nnz(), self.stop::<T>());
         let system = self.system(a.clone(), stop);
         let setting_up = self.setting_up(shape, nnz);
         let start = Instant::now();
@@ -168,11 +168,11 @@ impl Solve<'_> {
         SettingUp::new(args.report.quiet || args.report.json.is_some(), what.trim_end())
     }
 
-    fn stop<T: Scalar>(&self, a: &Csr<T>) -> Stop {
+    fn stop<T: Scalar>(&self) -> Stop {
         Stop::default()
             .rtol(self.args.rtol.unwrap_or(LinearSystem::<T>::DEFAULT_RTOL))
             .atol(self.args.atol)
-            .max_iters(self.args.max_iters.unwrap_or(most_iterations(a.rows().max(a.cols()))))
+            .max_iters(self.args.max_iters)
     }
 
     fn system<T: Scalar>(&self, a: Arc<Csr<T>>, stop: Stop) -> LinearSystem<T> {
@@ -199,7 +199,7 @@ impl Solve<'_> {
     ) -> Result<Outcome> {
         let norm = b.iter().map(|v| v.modulus().powi(2)).sum::<f64>().sqrt();
         let relative = stop.rtol.max(stop.atol / norm);
-        let mut progress = Solving::new(self.args.report.quiet, relative, stop.max_iters);
+        let mut progress = Solving::new(self.args.report.quiet, relative, stop.limit((b.len(), x.len())));
         let mut watch = |watch| -> ControlFlow<()> { progress.at(watch) };
         cancel_on_interrupt();
         let outcome = system.solve_watched(ArrayView1::from(b), ArrayViewMut1::from(x), Some(&mut watch));

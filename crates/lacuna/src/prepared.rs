@@ -23,7 +23,7 @@ pub struct Prepared<T: Scalar> {
 /// A system by what is known of it.
 pub(crate) enum Kind<T: Scalar> {
     /// The entries of the matrix.
-    Matrix(AutoSolver<T>),
+    Matrix(Box<AutoSolver<T>>),
     /// Its products; the matrix on the device if it is one.
     Operator(OperatorSolver<T>, Option<Matrix<T>>),
 }
@@ -169,8 +169,9 @@ impl<T: Scalar> Prepared<T> {
         joint: Option<Joint>,
     ) -> Result<Outcome> {
         let stop = either!(&self.system, system => system.stop());
-        let done = joint.map_or(0, |joint| joint.iterations().min(stop.max_iters));
-        self.set_stop(stop.max_iters(stop.max_iters - done));
+        let limit = stop.limit(self.system.shape());
+        let done = joint.map_or(0, |joint| joint.iterations().min(limit));
+        self.set_stop(stop.max_iters(limit - done));
         let solved = self.solve_views(b, x, None).cloned();
         self.set_stop(stop);
         let mut outcome = solved?;

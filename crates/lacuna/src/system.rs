@@ -316,7 +316,7 @@ fn solved<T: Scalar>(dev: &Device, mut request: Request<T>, x0: Option<Vec<T>>) 
         let remark = "tune recalls a method with its preconditioner: with one named, the method is chosen";
         system.remark(remark.into());
     }
-    Ok(Prepared::new(Kind::Matrix(system), None, memory, x0))
+    Ok(Prepared::new(Kind::Matrix(Box::new(system)), None, memory, x0))
 }
 
 /// A system of a matrix that is solved with corrections in the narrower type.
@@ -330,7 +330,7 @@ fn refined<T: Scalar>(dev: &Device, request: Request<T>, x0: Option<Vec<T>>) -> 
     if tunes {
         outer.remark("refine recalls no method: tune chooses one".into());
     }
-    Ok(Prepared::new(Kind::Matrix(outer), Some(refined), None, x0))
+    Ok(Prepared::new(Kind::Matrix(Box::new(outer)), Some(refined), None, x0))
 }
 
 /// Chooses what a request leaves open, measures formats if it asks for that, and puts the system on a device.

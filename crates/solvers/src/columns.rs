@@ -266,7 +266,8 @@ impl<T: Scalar> ColumnSolver<T> {
         let atol = stop.atol.scale_by_power_of_two(scales.min().unwrap_or(0));
         dev.write(self.rtol2, T::from_real(stop.rtol * stop.rtol))?;
         dev.write(self.atol2, T::from_real(atol * atol))?;
-        let run = Run { limit: stop.max_iters, history: &mut self.history, watch: None };
+        let limit = stop.limit((self.columns[0].b.len, self.columns[0].x.len));
+        let run = Run { limit, history: &mut self.history, watch: None };
         self.plan.execute(run)?;
         let cells_of = |c: &Column<T>| [c.rr, c.first, c.bb, c.steps, c.best];
         let cells = dev.read(&self.columns.iter().flat_map(cells_of).collect::<Vec<_>>())?;

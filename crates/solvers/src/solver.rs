@@ -17,19 +17,27 @@ pub struct Stop {
     pub rtol: f64,
     /// The absolute tolerance of the same test.
     pub atol: f64,
-    /// The largest number of iterations.
-    pub max_iters: u64,
+    /// Iterations at most; by default ten for each unknown, within limits: see [`Stop::limit`].
+    pub max_iters: Option<u64>,
     /// Diverged if the residual exceeds this factor times `max(‖b‖, ‖b − A x₀‖)`.
     pub dtol: f64,
 }
 
 impl Default for Stop {
     fn default() -> Self {
-        Stop { rtol: 1e-8, atol: 0.0, max_iters: 10_000, dtol: 1e8 }
+        Stop { rtol: 1e-8, atol: 0.0, max_iters: None, dtol: 1e8 }
     }
 }
 
-lacuna_engine::setters!(Stop { rtol: f64, atol: f64, max_iters: u64, dtol: f64 });
+lacuna_engine::setters!(Stop { rtol: f64, atol: f64, max_iters: impl Into<Option<u64>>, dtol: f64 });
+
+impl Stop {
+    /// The largest number of iterations for an operator of this shape: `max_iters`, or 10 for each row or column, whichever are
+    /// more, but at least 1000 and at most 100 000.
+    pub fn limit(&self, (rows, cols): (usize, usize)) -> u64 {
+        self.max_iters.unwrap_or((10 * rows.max(cols) as u64).clamp(1000, 100_000))
+    }
+}
 
 /// The progress of a running solve.
 #[derive(Clone, Copy, Debug)]
@@ -210,6 +218,10 @@ impl<T: Scalar> Solver<T> {
     pub fn program(&self) -> &Program {
         self.plan.program()
     }
+    /// The largest number of iterations of a solve.
+    fn limit(&self) -> u64 {
+        self.stop.limit((self.b.len, self.x.len))
+    }
     /// Changes the stopping criteria of later solves.
     pub fn set_stop(&mut self, stop: Stop) {
         self.stop = stop;
@@ -288,7 +300,7 @@ impl<T: Scalar> Solver<T> {
             f64::NAN
         };
         let there = start.elapsed();
-        self.run((exponent, self.stop.max_iters), norm, watch)?;
+        self.run((exponent, self.limit()), norm, watch)?;
         let done = start.elapsed();
         if let Some(first) = self.outcome.history.first_mut().filter(|first| from_zero && first.is_nan()) {
             *first = 1.0;
@@ -363,7 +375,7 @@ impl<T: Scalar> Solver<T> {
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
         let start = Instant::now();
-        self.run((0, self.stop.max_iters), f64::NAN, watch)?;
+        self.run((0, self.limit()), f64::NAN, watch)?;
         (self.outcome.time, self.outcome.transfers) = (start.elapsed(), Duration::ZERO);
         Ok(&self.outcome)
     }

@@ -12,7 +12,7 @@ pub(crate) use matrix::{ConvertArgs, DevicesArgs, GenerateArgs, InfoArgs};
 pub(crate) use measure::CompareArgs;
 pub use measure::MeasuringArgs;
 pub use shared::TypeName;
-pub(crate) use shared::{check_restart, joined, most_iterations};
+pub(crate) use shared::{check_restart, joined};
 pub(crate) use solve::{SolveArgs, SpmvArgs};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};

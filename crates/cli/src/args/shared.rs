@@ -68,11 +68,6 @@ impl TypeName {
     }
 }
 
-/// The iteration limit if `--max-iters` is not given, for a matrix of `n` rows or columns, whichever is more.
-pub(crate) fn most_iterations(n: usize) -> u64 {
-    (10 * n as u64).clamp(1000, 100_000)
-}
-
 /// Accepts `auto` and the given names.
 pub(super) fn names(names: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
     PossibleValuesParser::new(std::iter::once("auto").chain(names))

@@ -41,7 +41,7 @@ impl Combination {
 /// Runs all measurements on a subject and keeps the results.
 pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subject: &Subject) -> Result<()> {
     let (n, nnz) = subject.size();
-    let stop = work.ending.stop(subject.structure().map_or(n, |s| s.rows.max(s.cols)));
+    let stop = work.ending.stop();
     let mut combinations = combinations(work, subject, &session.targets, stop);
     let rounds = session.args.rounds;
     session.progress.steps(combinations.len(), rounds.into());

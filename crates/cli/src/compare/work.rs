@@ -1,5 +1,5 @@
 //! The work to be measured.
-use crate::args::{TypeName, most_iterations};
+use crate::args::TypeName;
 use crate::failure::Result;
 use crate::input::Source;
 use crate::measure::{GMRES_ONCE, SPMV};
@@ -52,13 +52,11 @@ impl Default for Ending {
 }
 
 impl Ending {
-    /// The stopping criteria for a system of size `n`.
-    pub(super) fn stop(self, n: usize) -> Stop {
+    /// The stopping criteria.
+    pub(super) fn stop(self) -> Stop {
         match self {
             Ending::Iterations(count) => Stop::default().rtol(0.0).max_iters(count).dtol(f64::INFINITY),
-            Ending::Tolerance { rtol, max_iters } => {
-                Stop::default().rtol(rtol).max_iters(max_iters.unwrap_or(most_iterations(n)))
-            }
+            Ending::Tolerance { rtol, max_iters } => Stop::default().rtol(rtol).max_iters(max_iters),
             Ending::Named(_) => Stop::default(),
         }
     }

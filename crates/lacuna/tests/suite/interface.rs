@@ -30,7 +30,7 @@ fn a_system_that_is_dropped_leaves_nothing_on_the_device() {
     let dev = own_device();
     let before = dev.in_use();
     let on = || LinearSystem::new(laplacian(10)).on(&dev).prepare().unwrap();
-    on().solve(Array1::ones(10).view()).unwrap();
+    on().solve(Array1::ones(10).view()).unwrap().1.ok().unwrap();
     assert_eq!(dev.in_use(), before);
     assert!(on().solve(Array1::ones(11).view()).is_err());
     assert_eq!(dev.in_use(), before);
@@ -156,6 +156,17 @@ fn a_solve_that_did_not_converge_becomes_an_error_on_request() {
     let error = Error::from(error).to_string();
     assert!(error.contains("3 iterations") && error.contains("for a target of 5.77e-3"), "{error}");
     assert!(solve(&laplacian(5), &[1.0; 5]).unwrap().1.ok().is_ok());
+}
+
+#[test]
+fn the_limit_follows_the_size_unless_it_is_set() {
+    let limits = [(60, 60), (30, 700), (1_000_000, 3)].map(|shape| Stop::default().limit(shape));
+    assert_eq!((limits, Stop::default().max_iters(7).limit((60, 60))), ([1000, 7000, 100_000], 7));
+    let slow = |stop| LinearSystem::new(laplacian(60)).method("jacobi").stop(stop).prepare().unwrap();
+    let by_default = slow(Stop::default()).solve(&[1.0; 60]).unwrap().1;
+    assert_eq!((by_default.reason, by_default.iterations), (Reason::Limit, 1000));
+    let set = slow(Stop::default().max_iters(1100)).solve(&[1.0; 60]).unwrap().1;
+    assert_eq!((set.reason, set.iterations), (Reason::Limit, 1100));
 }
 
 #[test]

@@ -172,6 +172,10 @@ impl<T: Scalar> AutoSolver<T> {
     pub fn stop(&self) -> Stop {
         self.stop
     }
+    /// The largest number of iterations of a solve: see [`Stop::limit`].
+    pub fn limit(&self) -> u64 {
+        self.stop.limit((self.matrix.a.rows(), self.matrix.a.cols()))
+    }
     /// Changes the stopping criteria of later solves.
     pub fn set_stop(&mut self, stop: Stop) {
         self.stop = stop;

@@ -40,7 +40,7 @@ pub(super) fn stands<T: Scalar>(system: &mut AutoSolver<T>, outcome: &mut Outcom
         return true;
     }
     let limited = outcome.reason == Reason::Limit
-        && outcome.iterations >= system.stop.max_iters
+        && outcome.iterations >= system.limit()
         && outcome.iterations < EARLY
         && system.matrix.a.nnz() > QUICK;
     if !outcome.converged() && !limited {

@@ -87,13 +87,13 @@ fn least_squares<T: Scalar>(
         if !(needs_range && outcome.converged() && outcome.misfit > goal) {
             break;
         }
-        if outcome.misfit > HALF * last || outcome.iterations >= system.stop.max_iters {
+        if outcome.misfit > HALF * last || outcome.iterations >= system.limit() {
             outcome.reason = Reason::Stagnated;
             break;
         }
         last = outcome.misfit;
         let rtol = stop.rtol * TIGHTER * goal / outcome.misfit;
-        stop = system.stop.rtol(rtol).atol(0.0).max_iters(system.stop.max_iters - outcome.iterations);
+        stop = system.stop.rtol(rtol).atol(0.0).max_iters(system.limit() - outcome.iterations);
         before = outcome.clone();
     }
     if !outcome.converged() {
@@ -119,7 +119,7 @@ fn least_squares<T: Scalar>(
 /// The stopping criteria of the method chosen first; its iterations are limited to leave some for the
 /// candidates.
 pub(super) fn first_stop<T: Scalar>(system: &AutoSolver<T>) -> Stop {
-    let limit = system.stop.max_iters;
+    let limit = system.limit();
     let queue @ Queue { switches_early, interval, exhausted, fallback, .. } = &system.queue;
     let shares = *switches_early && !queue.is_empty();
     let share = if shares { half(limit, system.matrix.a.rows()) } else { limit };

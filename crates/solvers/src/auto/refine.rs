@@ -3,7 +3,7 @@ use super::continuation::{Watching, settle};
 use super::factor::{lost, unless_lost};
 use super::order::Order;
 use super::{AutoSolver, Chosen, MethodChoice, PreconditionerChoice, Request};
-use crate::{Method, Outcome, Stop, System, Watch, largest, vector_norm};
+use crate::{Method, Outcome, Stop, System, Watch, largest};
 use lacuna_engine::{Error, Pass, Reason, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{Csr, MATCHING, Structure};
 use std::ops::ControlFlow;
@@ -89,7 +89,7 @@ impl<T: Scalar> Refinement<T> {
     pub fn split(mut request: Request<T>) -> Result<(Request<T>, Self)> {
         check(&mut request)?;
         let automatic = request.method.is_open();
-        let (inner, mut outer) = split(request)?;
+        let (inner, mut outer) = (narrower(&request)?, request);
         let place = Place::default();
         outer.method = MethodChoice::Own(Box::new(Residual(place.clone())));
         outer.preconditioner = PreconditionerChoice::Named("none".into());
@@ -242,7 +242,7 @@ fn refine<T: Scalar>(
             },
             other => other,
         };
-        let goes_on = outcome.reason == Reason::Limit && outcome.iterations < stop.max_iters;
+        let goes_on = outcome.reason == Reason::Limit && outcome.iterations < outer.limit();
         if !goes_on {
             break;
         }
@@ -275,7 +275,6 @@ fn correct<T: Scalar>(
     watch: &mut Watching<'_>,
     iterating: &mut Duration,
 ) -> Result<Reason> {
-    let stop = outer.stop;
     refined.wide.resize(x.len(), T::zero());
     let place = *refined.r.lock().unwrap_or_else(PoisonError::into_inner);
     let r = place.ok_or(Error::Stale { operation: "refine".into(), what: "vector" })?;
@@ -293,7 +292,7 @@ fn correct<T: Scalar>(
         Some(watch) => watch(Watch::new(done + w.iterations, w.residual * residual)),
         None => ControlFlow::Continue(()),
     };
-    refined.set_stop(rtol, stop.max_iters - done);
+    refined.set_stop(rtol, outer.limit() - done);
     let [r, d] = &mut refined.narrow;
     let inner = refined.inner.resident.solver.solve_watched(r, d, Some(&mut watch_inner))?;
     *iterating += inner.time.saturating_sub(inner.transfers);
@@ -309,20 +308,19 @@ fn correct<T: Scalar>(
     Ok(inner.reason)
 }
 
-/// Splits into the system of the corrections, in the narrower type and without its matrix yet, and that
-/// of the residuals.
+/// What is asked for the corrections, in the narrower type.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for a method or preconditioner of the caller's own, which exists in one type
 /// only.
-fn split<T: Scalar>(request: Request<T>) -> Result<(Request<T::Narrow, ()>, Request<T>)> {
+fn narrower<T: Scalar>(request: &Request<T>) -> Result<Request<T::Narrow, ()>> {
     let own = || Error::Unsupported {
         operation: "refine".into(),
         message:
             "a method or preconditioner of your own exists in one number type only; name one of the lists"
                 .into(),
     };
-    let inner = Request {
+    Ok(Request {
         a: (),
         method: match &request.method {
             MethodChoice::Auto | MethodChoice::Tune => MethodChoice::Auto,
@@ -340,6 +338,5 @@ fn split<T: Scalar>(request: Request<T>) -> Result<(Request<T::Narrow, ()>, Requ
         options: request.options,
         stop: request.stop,
         remembered: None,
-    };
-    Ok((inner, request))
+    })
 }

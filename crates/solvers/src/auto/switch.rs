@@ -79,7 +79,7 @@ impl<T: Scalar> Continuation<'_, T> {
         let (residual, before) = mem::replace(&mut current.last, (measured.residual, iterations));
         let limited = current.budget.take().is_some();
         let budget = if limited { self.queue.budget(current.weight()) } else { None };
-        let budget = budget.unwrap_or(self.system.stop.max_iters.saturating_sub(iterations) / 2);
+        let budget = budget.unwrap_or(self.system.limit().saturating_sub(iterations) / 2);
         let expected = self.expected_iterations(residual, measured.residual, iterations - before);
         let at_limit = self.outcome.reason == Reason::Limit;
         let slow = self.queue.switches_early
@@ -173,7 +173,7 @@ impl<T: Scalar> Continuation<'_, T> {
     /// most the budget; see [`half`].
     pub(super) fn iteration_limit(&self, budget: Option<u64>) -> u64 {
         let done = self.outcome.iterations;
-        let left = self.system.stop.max_iters.saturating_sub(done);
+        let left = self.system.limit().saturating_sub(done);
         let last = self.queue.is_empty() || !self.queue.switches_early;
         let share = if last { left } else { half(left, self.system.matrix.a.rows()) };
         share.min(budget.unwrap_or(self.queue.interval.max(done)))

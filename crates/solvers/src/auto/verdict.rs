@@ -43,7 +43,7 @@ impl<T: Scalar> Continuation<'_, T> {
         if meets && outcome.reason != Reason::OutOfRange {
             outcome.reason = Reason::Converged;
         }
-        let spent = outcome.reason == Reason::Limit && outcome.iterations >= self.system.stop.max_iters;
+        let spent = outcome.reason == Reason::Limit && outcome.iterations >= self.system.limit();
         meets || spent || matches!(outcome.reason, Reason::Cancelled | Reason::Custom(_) | Reason::OutOfRange)
     }
 
