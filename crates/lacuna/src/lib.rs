@@ -19,8 +19,9 @@
 //! - [`LinearSystem::on`] says where to solve; [`open`] opens a [`Device`] by its name. Without it the [`default_device`] is
 //!   taken, the best there is.
 //! - [`solvers`] has the methods. A method of your own is a function of about 20 lines, see below.
-//! - [`Backend`], [`Pass`] and [`Program`] explain what a backend must provide, and what formulas, passes and
-//!   programs are.
+//! - [`Pass`] and [`LinOp`] explain what formulas, passes and operators are.
+//! - [`backend`] has the engine, for backends, formats and operations of your own. It may change in any version; the rest
+//!   follows Semantic Versioning.
 //!
 //! # Backends
 //! The features `cuda`, `opencl` and `cpu` of this crate say which backends are built in; they add up. Which one runs is said
@@ -73,7 +74,11 @@ mod timed_product;
 mod tuned_format;
 mod vectors;
 
-/// The whole engine, for writing a backend, a format or an operation.
+/// The whole engine, for backends, formats and operations of your own.
+///
+/// **It may change in any version**, except for what this crate has at its root too: how programs are recorded, lowered, encoded
+/// and run is not settled as methods, matrices and outcomes are. Depend on an exact version if you need it.
+/// [`Backend`](backend::Backend) and [`Program`](backend::Program) explain what a backend must provide.
 pub mod backend {
     pub use lacuna_engine::*;
 }
@@ -88,10 +93,10 @@ pub use lacuna_cpu as cpu;
 #[cfg(feature = "cuda")]
 pub use lacuna_cuda as cuda;
 pub use lacuna_engine::{
-    Adjoint, Backend, Basis, Cell, Cells, Complex, Complex32, Complex64, Device, DeviceInfo, Diagonal, Error,
-    Expr, Format, Formula, History, HostOperator, Identity, LinOp, Matrix, NotConverged, NumberType, Owned,
-    Pass, Plan, Product, Program, Progress, Reason, Recorder, Reference, Result, Run, Scalar, Scaled, Scope,
-    Shifted, Sum, Test, Transposed, Vector, WithAdjoint, WithTranspose,
+    Adjoint, Basis, Cell, Cells, Complex, Complex32, Complex64, Device, DeviceInfo, Diagonal, Error, Expr,
+    Format, Formula, HostOperator, HostResult, Identity, LinOp, Matrix, NotConverged, NumberType, Owned,
+    Pass, Product, Reason, Recorder, Result, Scalar, Scaled, Scope, Shifted, Sum, Test, Transposed, Vector,
+    WithAdjoint, WithTranspose,
 };
 pub use lacuna_formats as formats;
 pub use lacuna_formats::{

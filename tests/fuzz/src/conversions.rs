@@ -1,11 +1,10 @@
 //! A matrix in every format, order and file, there and back.
 use crate::bytes::Bytes;
 use crate::readers::is_kept;
+use lacuna::backend::Run;
 use lacuna::cpu::{Cpu, CpuOptions};
 use lacuna::formats::{FORMATS, ORDERS, Permutation, convert, reorder};
-use lacuna::{
-    Complex32, Complex64, Csr, Device, Format, Matrix, Pass, Recorder, Run, Scalar, Scope, Triplets,
-};
+use lacuna::{Complex32, Complex64, Csr, Device, Format, Matrix, Pass, Recorder, Scalar, Scope, Triplets};
 use lacuna_tests::bits::{download, same, upload};
 use std::sync::Arc;
 

@@ -1,9 +1,10 @@
 //! Programs out of bytes, on the CPU and by the serial reference: the same bits or the same error.
 use crate::bytes::Bytes;
 use crate::conversions::cpu;
+use lacuna::backend::{History, Run};
 use lacuna::{
-    Basis, Cell, Cells, Complex32, Complex64, Expr, Formula, History, Matrix, Pass, Reason, Recorder, Result,
-    Run, Scalar, Scope, Triplets, Vector,
+    Basis, Cell, Cells, Complex32, Complex64, Expr, Formula, Matrix, Pass, Reason, Recorder, Result, Scalar,
+    Scope, Triplets, Vector,
 };
 use lacuna_tests::bits::{Trace, cells_of, upload};
 use lacuna_tests::reference;

@@ -1,5 +1,6 @@
 //! Passes over vectors: the parts of methods other than products.
-use lacuna::{Cell, Device, Error, History, Pass, Plan, Recorder, Result, Run, Scalar, Scope, Vector};
+use lacuna::backend::{History, Plan, Run};
+use lacuna::{Cell, Device, Error, Pass, Recorder, Result, Scalar, Scope, Vector};
 use lacuna_cli::measure::{BUDGET, Case, Measured, Samples, Subject, Task, digest, four_digits, of_matrices};
 use lacuna_cli::number::with_type;
 use std::time::Instant;

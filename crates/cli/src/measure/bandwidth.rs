@@ -1,5 +1,6 @@
 //! Measured memory bandwidth of a device.
-use lacuna::{Cell, Device, History, Pass, Recorder, Result, Run, Scalar, Vector};
+use lacuna::backend::{History, Run};
+use lacuna::{Cell, Device, Pass, Recorder, Result, Scalar, Vector};
 use std::time::Instant;
 
 /// Elements of each of the three vectors: 128 MiB in f64, beyond the caches of most devices.

@@ -1,9 +1,8 @@
 //! Devices by name and from outside, several systems on one device, and calls that a device must refuse.
 use super::own_device;
+use lacuna::backend::{Backend, Reference};
 use lacuna::prelude::*;
-use lacuna::{
-    Backend, DeviceInfo, DeviceOptions, Pass, Provider, Reference, Watch, backends, open, open_with, register,
-};
+use lacuna::{DeviceInfo, DeviceOptions, Pass, Provider, Watch, backends, open, open_with, register};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;

@@ -1,5 +1,5 @@
 //! What goes wrong in the middle of a solve: cancelling, at any iteration.
-use lacuna::Reference;
+use lacuna::backend::Reference;
 use lacuna::prelude::*;
 use lacuna::solvers::{METHODS, MethodInfo, residual_norm};
 use std::ops::ControlFlow;
