@@ -4,12 +4,17 @@ use crate::named::{OptionInfo, Settings};
 use crate::{Method, System};
 use lacuna_engine::{Cell, Formula, Pass, Reason, Recorder, Result, Scalar, Vector};
 
+/// A residual below this many units of rounding of that at the start of the cycle consists of rounding errors.
+const ROUNDING: f64 = 16.0;
+
 /// BiCGStab(ℓ): after ℓ steps of bi-conjugate gradients the residual is minimised over ℓ directions at once.
 /// For spectra with large imaginary parts, as from strong convection, on which `bicgstab` stalls.
 ///
 /// * Solves: square `A`, with any preconditioner from the right, or none.
 /// * Cost of an iteration, which is ℓ steps: 2 ℓ products with `A`, 2 ℓ with `M`. Storage: 2 ℓ + 3 vectors, 2
 ///   more with a preconditioner.
+/// * A step that brings the residual down to the tolerance, or to the rounding errors of the cycle, ends the cycle: later steps
+///   would divide rounding errors by each other. Such a cycle counts only if no other does.
 /// * Outcome: `Breakdown` if `⟨r₀, A u⟩` or `⟨r₀, r⟩` vanishes and restarting does not help.
 /// * Reference: Sleijpen and Fokkema 1993, the algorithm of section 3, ETNA 1, 11–32.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +54,8 @@ impl<T: Scalar> Method<T> for BiCgStabL {
         let (r0, y, t) = (k.vector(s.n()), s.right_sum(k), s.m.map(|_| k.vector(s.n())));
         let r: Vec<_> = (0..=l).map(|_| k.vector(s.n())).collect();
         let u: Vec<_> = (0..=l).map(|_| k.vector(s.n())).collect();
-        let [rr, rho, next, sigma, alpha, beta, omega] = k.cells();
+        let [rr, rho, next, sigma, alpha, beta, omega, floor] = k.cells();
+        let rounding = (ROUNDING * T::EPSILON).powi(2);
 
         let residual = Pass::new("residual").set(r[0], b - u[0]).dot(rr, r[0], r[0]);
         let start = Pass::new("start").set(r0, r[0]).set(u[0], Formula::value(T::zero()));
@@ -61,7 +67,8 @@ impl<T: Scalar> Method<T> for BiCgStabL {
             k.multi_axpy_dot(start);
         });
         k.each(|k| {
-            k.multi_axpy_dot(Pass::new("turn").eval(rho, -omega * rho).dot(next, r0, r[0]));
+            let turn = Pass::new("turn").eval(rho, -omega * rho).eval(floor, (rounding * rr).max(s.goal));
+            k.multi_axpy_dot(turn.dot(next, r0, r[0]));
             for j in 0..l {
                 let found = Pass::new("found")
                     .stop_if(rho.is_zero(), Reason::Breakdown("<r0, r>"))
@@ -77,7 +84,8 @@ impl<T: Scalar> Method<T> for BiCgStabL {
                     .eval(alpha, rho / sigma);
                 s.operate(k, u[j], t, u[j + 1], along);
                 let step = (0..=j).fold(Pass::new("step"), |p, i| p.set(r[i], r[i] - alpha * u[i + 1]));
-                k.multi_axpy_dot(step.set(y, y + alpha * u[0]));
+                let step = step.set(y, y + alpha * u[0]).dot(rr, r[0], r[0]);
+                k.multi_axpy_dot(step.leave_if(rr.le(floor)));
                 s.operate(k, r[j], t, r[j + 1], Pass::new("ahead").dot(next, r0, r[j + 1]));
             }
             let [gamma, ahead, after] = minimize(k, &r, omega);

@@ -1,6 +1,6 @@
 //! Every method on the serial reference backend, in every number type.
 use lacuna_engine::{Complex, Device, Reason, Reference, Scalar, WithAdjoint};
-use lacuna_formats::Csr;
+use lacuna_formats::{Csr, Triplets};
 use lacuna_solvers::{
     Jacobi, METHODS, Needs, Options, Outcome, Placed, Setup, Solver, Stop, inverse_diagonal, method,
 };
@@ -252,4 +252,29 @@ fn options_in_a_name_go_before_settings() {
     assert!(error("gmres:side=up").contains("expected one of right, left"));
     assert!(error("cg:restart=3").contains("it has no options"));
     assert!(error("gmrs").contains("expected one of cg, classical-cg"));
+}
+
+/// A step that solves the system ends the cycle: the steps after it would divide rounding errors by each other.
+#[test]
+fn bicgstab_l_keeps_a_solution_found_within_a_cycle() {
+    let stop = Stop { rtol: 1e-12, max_iters: 50, ..Stop::default() };
+    for degree in 1..=8 {
+        let name = format!("bicgstab-l:degree={degree}");
+        // Fewer unknowns than the degree.
+        for n in [1, 2, 3, 7] {
+            let rows = (0..n).flat_map(|i: usize| (0..n).map(move |j| (i, j)));
+            let mut all = Triplets::new(n, n);
+            rows.for_each(|(i, j)| {
+                all.push(i, j, if i == j { 2.0 + n as f64 } else { ((3 * i + j) % 4) as f64 / 4.0 })
+            });
+            let (outcome, _) = solve(&name, &all.to_csr().unwrap(), false, stop);
+            assert!(outcome.converged() && outcome.iterations <= 4, "{name}, {n}: {outcome:?}");
+        }
+        // The preconditioner is the inverse.
+        let mut all = Triplets::new(12, 12);
+        (0..12).for_each(|i| all.push(i, i, 1.5 + i as f64));
+        let (outcome, _) = solve(&name, &all.to_csr().unwrap(), true, stop);
+        assert!(outcome.converged() && outcome.iterations == 1, "{name}: {outcome:?}");
+        assert_eq!(outcome.history.len() as u64, outcome.iterations + 1);
+    }
 }
