@@ -9,6 +9,8 @@ use lacuna::formats::mm::ReadOptions;
 use lacuna::{Csr, Error, NumberType, Scalar, Spec};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// Maximum number of things named that are not read.
+const NAMED: usize = 4;
 /// The name for standard input and output in place of a file.
 pub const STANDARD: &str = "-";
 
@@ -172,8 +174,25 @@ impl Source {
                 let progress = |read: u64, all: u64| reading.at(read, all);
                 let notes = |note: &str| self.note(note, quiet);
                 let options = ReadOptions { progress: Some(&progress), notes: Some(&notes) };
-                file.with(|opened| opened.matrix(&options))
+                file.with(|opened| {
+                    let read = opened.matrix(&options);
+                    self.note_left_out(opened, quiet);
+                    read
+                })
             }
+        }
+    }
+
+    /// Notes once what a file holds and is not read.
+    fn note_left_out(&self, opened: &Opened<'_>, quiet: bool) {
+        let left_out = opened.left_out();
+        let more = left_out.len().saturating_sub(NAMED);
+        let named = left_out.iter().take(NAMED).map(|what| escaped(what).into_owned());
+        let more = (more > 0).then(|| format!("{more} more"));
+        let all: Vec<String> = named.chain(more).collect();
+        let note = format!("not used of {}: {}", shown_name(opened.name()), all.join("; "));
+        if !all.is_empty() && !self.notes().contains(&note) {
+            self.note(&note, quiet);
         }
     }
 
@@ -230,12 +249,14 @@ impl Source {
             return Ok(None);
         };
         let (name, about) = (shown_name(found.name()).into_owned(), found.about());
-        if about.cols != 1 {
+        if about.cols != 1 || about.rows != file.about.rows {
             let (rows, cols) = (about.rows, about.cols);
-            self.note(
-                &format!("{name} is not used as right-hand side, since it is {rows}x{cols}; b is ones"),
-                quiet,
-            );
+            let length = match file.about.rows {
+                fits if fits == rows => String::new(),
+                other => format!(" and the matrix has {other} rows"),
+            };
+            let why = format!("since it is {rows}x{cols}{length}; b is ones");
+            self.note(&format!("{name} is not used as right-hand side, {why}"), quiet);
             return Ok(None);
         }
         self.note(&format!("the right-hand side is {name}"), quiet);

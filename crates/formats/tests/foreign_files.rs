@@ -282,6 +282,8 @@ fn other_kinds_are_named() {
         (b"\x93NUMPY\x01\0", "NumPy"),
         (b"\n<!DOCTYPE html>\n<html>", "HTML"),
         (b"\xEF\xBB\xBF<html>", "HTML"),
+        (b"MATLAB 7.3 MAT-file, Platform: GLNXA64", "HDF5"),
+        (&[0; 1024], "empty tar archive"),
         (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
     ] {
         let message = refused(bytes);
@@ -357,7 +359,7 @@ fn a_pipe_is_read_once() {
         }
     }
     // Endless input is refused too.
-    for (bytes, why) in [(&b"\n"[..], "no sizes"), (b"\0", "a line of more"), (b"y\n", "should begin")] {
+    for (bytes, why) in [(&b"\n"[..], "no sizes"), (b"\0", "all zeros"), (b"y\n", "should begin")] {
         let endless = Endless(bytes);
         let message =
             Opened::from_reader("pipe", endless, Wanted::Matrix).expect_err("no matrix").to_string();

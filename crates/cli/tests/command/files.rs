@@ -263,3 +263,25 @@ fn a_dense_row_or_column_takes_no_more_than_csr() {
         assert!(bench.run("info a.mtx").out.contains("  format      csr"), "{rows}x{cols}");
     }
 }
+
+#[test]
+fn what_a_file_holds_and_is_not_used_is_told() {
+    use lacuna::formats::io::petsc::{encode_matrix, encode_vector};
+    let bench = Bench::new();
+    let a = lacuna::Csr::<f64>::identity(3).unwrap();
+    let mut bytes = Vec::new();
+    encode_matrix(&mut bytes, &a).unwrap();
+    encode_vector(&mut bytes, &[1.0; 4]).unwrap();
+    encode_matrix(&mut bytes, &a).unwrap();
+    std::fs::write(bench.path("m.petsc"), &bytes).unwrap();
+    let ran = bench.run("solve m.petsc --json j");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for said in [
+        "note: not used of m.petsc: object 3, a matrix of 3 x 3",
+        "is not used as right-hand side, since it is 4x1 and the matrix has 3 rows; b is ones",
+    ] {
+        assert_eq!(ran.err.matches(said).count(), 1, "{}", ran.err);
+        let json = std::fs::read_to_string(bench.path("j")).unwrap();
+        assert!(json.contains(said.trim_start_matches("note: ")), "{json}");
+    }
+}

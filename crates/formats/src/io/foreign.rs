@@ -6,6 +6,9 @@ pub(super) fn named(head: &[u8]) -> Option<&'static str> {
     if text.starts_with(b"<!doctype") || text.starts_with(b"<html") {
         return Some("an HTML page, as a server sends that does not have the file");
     }
+    if head.len() == 512 && head.iter().all(|byte| *byte == 0) {
+        return Some("all zeros, as an empty tar archive is");
+    }
     BEGINNINGS.iter().find(|(beginning, _)| head.starts_with(beginning)).map(|(_, what)| *what)
 }
 
@@ -13,7 +16,7 @@ const UTF_32: &str = "text in UTF-32; make it UTF-8 first, with iconv for exampl
 const UTF_16: &str = "text in UTF-16; make it UTF-8 first, with `iconv -f UTF-16 -t UTF-8` for example";
 
 /// Longer prefixes come before their own prefixes.
-const BEGINNINGS: [(&[u8], &str); 21] = [
+const BEGINNINGS: [(&[u8], &str); 22] = [
     (b"\xFF\xFE\0\0", UTF_32),
     (b"\0\0\xFE\xFF", UTF_32),
     (b"%\0\0\0", UTF_32),
@@ -31,6 +34,7 @@ const BEGINNINGS: [(&[u8], &str); 21] = [
     (b"\x1F\x9D", "compressed by compress; decompress it first, with `gzip -dc` for example"),
     (b"\x1F\xA0", "compressed by compress; decompress it first, with `gzip -dc` for example"),
     (b"!<arch>\n", "an archive of ar; unpack it first"),
+    (b"MATLAB 7.3 MAT-file", "a MATLAB file of version 7.3, which is HDF5; write it with -v7"),
     (b"\x89HDF\r\n", "an HDF5 file, as MATLAB writes with -v7.3; write it with -v7"),
     (
         b"version https://git-lfs",

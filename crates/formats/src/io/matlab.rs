@@ -3,16 +3,16 @@
 //! A single matrix in the file is read. Of several variables, `Problem.A` of SuiteSparse's struct has
 //! priority, then `A`, then the only sparse one. The right-hand side is `b` of the same struct, or the
 //! variable `b`. Matrices are sparse or full, of any numeric type, real, complex or logical, in either byte
-//! order, compressed or not. Strings, cells, objects and other structs are skipped.
+//! order, compressed or not; a vector may be one row. [`Opened::left_out`](super::Opened::left_out) names other variables.
 //!
-//! Files of version 7.3 are HDF5, which is not supported.
+//! Files of version 7.3, which are HDF5, and of version 4 are refused.
 //!
 //! Format: <https://www.mathworks.com/help/pdf_doc/matlab/matfile_format.pdf>
 use super::Form;
 use super::archive::Wanted;
 use super::elements::{Contents, ElementKind, Elements, reading, too_many};
 use super::mm::Symmetry;
-use super::stored::{Layout, Stored, StoredValues, sizes};
+use super::stored::{Found, Layout, Stored, StoredValues, sizes};
 use flate2::read::ZlibDecoder;
 use lacuna_engine::text::shown_name;
 use lacuna_engine::{Error, Result};
@@ -30,6 +30,7 @@ const FIELDS: usize = 1 << 10;
 const INT8: u32 = 1;
 const INT32: u32 = 5;
 const UINT32: u32 = 6;
+const DOUBLES: u32 = 9;
 const MATRIX: u32 = 14;
 const COMPRESSED: u32 = 15;
 
@@ -62,7 +63,11 @@ struct Pieces<'a> {
 }
 
 /// Reads what is wanted, and for a matrix also its right-hand side.
-pub(super) fn read(contents: &Arc<Contents>, wanted: Wanted) -> Result<(Stored, Option<Stored>)> {
+pub(super) fn read(contents: &Arc<Contents>, wanted: Wanted) -> Result<Found> {
+    if let Some(version) = other_version(&contents.bytes) {
+        let message = format!("it is a MATLAB file of version {version}; write it with -v7, which is read");
+        return Err(Error::Unsupported { operation: reading(&contents.name), message });
+    }
     let mark = contents.slice(HEADER - 2, 2, "the header")?;
     let big = match mark {
         b"IM" => false,
@@ -94,13 +99,29 @@ pub(super) fn read(contents: &Arc<Contents>, wanted: Wanted) -> Result<(Stored, 
     chosen(contents, found, &others, wanted)
 }
 
+/// The version of a file that is not of version 5 to 7, if its first bytes say so.
+fn other_version(bytes: &[u8]) -> Option<&'static str> {
+    if bytes.starts_with(b"MATLAB 7.3") || bytes.get(512..).is_some_and(|b| b.starts_with(b"\x89HDF")) {
+        return Some("7.3, which is HDF5");
+    }
+    // Version 4 begins with the type of a matrix as four decimal digits: byte order, 0, precision, class.
+    let head: [u8; 20] = bytes.get(..20)?.try_into().ok()?;
+    let of_order = |whole: fn([u8; 4]) -> u32| {
+        let word = |k: usize| whole(std::array::from_fn(|i| head[4 * k + i]));
+        let [kind, imaginary, name] = [word(0), word(3), word(4)];
+        let digits = [kind / 1000, kind / 100 % 10, kind / 10 % 10, kind % 10];
+        digits[0] <= 4
+            && digits[1] == 0
+            && digits[2] <= 5
+            && digits[3] <= 2
+            && imaginary <= 1
+            && (1..=64).contains(&name)
+    };
+    [u32::from_le_bytes, u32::from_be_bytes].into_iter().any(of_order).then_some("4")
+}
+
 /// Chooses among all the variables.
-fn chosen(
-    contents: &Contents,
-    mut found: Vec<Variable>,
-    others: &[String],
-    wanted: Wanted,
-) -> Result<(Stored, Option<Stored>)> {
+fn chosen(contents: &Contents, mut found: Vec<Variable>, others: &[String], wanted: Wanted) -> Result<Found> {
     let names = |found: &[Variable]| {
         let all = found.iter().map(|v| &v.name).chain(others);
         let listed: Vec<_> = all.take(LISTED).map(|name| shown_name(name)).collect();
@@ -118,10 +139,14 @@ fn chosen(
     };
     let rhs = |found: &[Variable]| position(found, "Problem.b").or_else(|| position(found, "b"));
     if wanted == Wanted::Vector {
-        let place =
-            rhs(&found).or_else(|| only(&found, &|v| v.stored.cols == 1)).or_else(|| only(&found, &|_| true));
+        let place = rhs(&found)
+            .or_else(|| only(&found, &|v| v.stored.cols.min(v.stored.rows) == 1))
+            .or_else(|| only(&found, &|_| true));
         return match place {
-            Some(k) => Ok((found.swap_remove(k).stored, None)),
+            Some(k) => {
+                let main = found.remove(k).stored.upright();
+                Ok(Found { left_out: left_out(&found, others), ..Found::alone(main) })
+            }
             None => refused("a variable b, or a single vector", &found),
         };
     }
@@ -132,11 +157,24 @@ fn chosen(
     let Some(place) = place else {
         return refused("a variable A, the struct Problem, or a single matrix", &found);
     };
-    let matrix = found.remove(place).stored;
-    let beside = rhs(&found).map(|k| found.swap_remove(k)).filter(|b| b.stored.rows == matrix.rows);
-    let named =
-        |Variable { name, stored, .. }| Stored { name: format!("{}:{name}", contents.name), ..stored };
-    Ok((matrix, beside.map(named)))
+    let main = found.remove(place).stored;
+    let beside = rhs(&found).map(|k| found.remove(k)).map(|Variable { name, stored, .. }| {
+        let is_row = stored.rows == 1 && stored.cols == main.rows;
+        let stored = if is_row { stored.upright() } else { stored };
+        Stored { name: format!("{}:{name}", contents.name), ..stored }
+    });
+    Ok(Found { main, beside, left_out: left_out(&found, others) })
+}
+
+/// The variables that are not used, in words.
+fn left_out(found: &[Variable], others: &[String]) -> Vec<String> {
+    let matrices = found.iter().map(|v| {
+        let (name, Stored { rows, cols, .. }) = (shown_name(&v.name), &v.stored);
+        format!("the variable {name}, {rows} x {cols}")
+    });
+    matrices
+        .chain(others.iter().map(|name| format!("the variable {}, no matrix", shown_name(name))))
+        .collect()
 }
 
 impl Pieces<'_> {
@@ -217,6 +255,19 @@ impl Pieces<'_> {
         Ok((Elements::new(self.contents, piece.start, count, kind, self.big)?, piece.next))
     }
 
+    /// The values of an array. MATLAB writes logical sparse ones as bytes under the type of doubles.
+    fn values(&self, array: &Array, at: usize, count: u64) -> Result<(Elements, usize)> {
+        let what = "the values";
+        let (values, next) = self.numbers(at, array.end, what)?;
+        let piece = self.piece(at)?;
+        if array.is_logical && piece.kind == DOUBLES && count > values.len() as u64 {
+            let kind = ElementKind::Unsigned(1);
+            let bytes = Elements::new(self.contents, piece.start, piece.bytes as u64, kind, self.big)?;
+            return Ok((bytes.first(count)?, next));
+        }
+        Ok((values.first(count)?, next))
+    }
+
     /// Adds the matrix in an element, or those in the struct `Problem`, to `found`; adds the name of anything
     /// else to `others`.
     fn variable(&self, piece: &Piece, found: &mut Vec<Variable>, others: &mut Vec<String>) -> Result<()> {
@@ -243,7 +294,7 @@ impl Pieces<'_> {
         let class = (word & 0xFF) as u8;
         if class == 0 || class > UINT64 {
             return Ok(Some((
-                Array { class, is_complex: false, shape: (0, 0), at: end, end },
+                Array { class, is_complex: false, is_logical: false, shape: (0, 0), at: end, end },
                 String::new(),
             )));
         }
@@ -265,8 +316,8 @@ impl Pieces<'_> {
         let names = self.expect(sizes.next, end, &[INT8], "the name of an array")?;
         let name = self.contents.slice(names.start, names.bytes, "the name of an array")?;
         let name = String::from_utf8_lossy(name).into_owned();
-        let array =
-            Array { class, is_complex: word & 0x800 != 0, shape: (sized(0)?, cols), at: names.next, end };
+        let (is_complex, is_logical) = (word & 0x800 != 0, word & 0x200 != 0);
+        let array = Array { class, is_complex, is_logical, shape: (sized(0)?, cols), at: names.next, end };
         Ok(Some((array, name)))
     }
 
@@ -328,8 +379,7 @@ impl Pieces<'_> {
         } else {
             (Layout::Dense { column_major: true }, rows.saturating_mul(cols), array.at)
         };
-        let (re, at) = self.numbers(at, array.end, "the values")?;
-        let re = re.first(count)?;
+        let (re, at) = self.values(array, at, count)?;
         let values = match array.is_complex {
             true => {
                 StoredValues::Parts(re, self.numbers(at, array.end, "the imaginary parts")?.0.first(count)?)
@@ -345,6 +395,7 @@ impl Pieces<'_> {
 struct Array {
     class: u8,
     is_complex: bool,
+    is_logical: bool,
     shape: (u64, u64),
     /// The start of the data after the name.
     at: usize,

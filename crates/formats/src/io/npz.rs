@@ -15,7 +15,7 @@ use super::Form;
 use super::elements::{Contents, Elements, reading, too_many};
 use super::mm::Symmetry;
 use super::npy::{Header, descr, header};
-use super::stored::{Layout, Stored, StoredValues, sizes};
+use super::stored::{Found, Layout, Stored, StoredValues, sizes};
 use crate::Csr;
 use lacuna_engine::text::{shown_name, shown_word};
 use lacuna_engine::{Error, Result, Scalar, memory};
@@ -29,6 +29,9 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 const HEAD: u64 = 1 << 17;
 /// How the end of the directory of a zip archive begins.
 const END: &[u8] = b"PK\x05\x06";
+/// What SciPy writes.
+const MEMBERS: [&str; 10] =
+    ["format", "shape", "data", "indices", "indptr", "offsets", "row", "col", "coords", "_is_array"];
 /// Maximum number of members listed in an error.
 const LISTED: usize = 8;
 
@@ -69,13 +72,23 @@ impl Archive<'_> {
         header.elements(&contents)
     }
 
+    /// The members that are not part of the matrix, in words.
+    fn left_out(&self) -> Vec<String> {
+        let own = |name: &str| name.strip_suffix(".npy").is_some_and(|stem| MEMBERS.contains(&stem));
+        let others = self.zip.file_names_raw().map(String::from_utf8_lossy).filter(|name| !own(name));
+        others.map(|name| format!("the member {}", shown_name(&name))).collect()
+    }
+
     fn missing(&self, file: &str) -> Error {
         let names = self.zip.file_names_raw().take(LISTED).map(String::from_utf8_lossy);
         let names: Vec<_> = names.map(|name| shown_name(&name).into_owned()).collect();
         let more = if self.zip.len() > LISTED { ", …" } else { "" };
         let holds = if names.is_empty() { "no file at all".into() } else { names.join(", ") + more };
-        let message =
-            format!("expected the member {file}, as scipy.sparse.save_npz writes; the archive holds {holds}");
+        let expected = format!("expected the member {file}, as scipy.sparse.save_npz writes");
+        let message = match file {
+            "format.npy" => format!("{expected}; it is a zip archive of {holds}: unpack it first"),
+            _ => format!("{expected}; the archive holds {holds}"),
+        };
         Error::Unsupported { operation: reading(self.name), message }
     }
 }
@@ -94,7 +107,7 @@ fn failed(name: &str, error: ZipError) -> Error {
 }
 
 /// Reads the matrix of a file.
-pub(super) fn read(contents: &Arc<Contents>) -> Result<Stored> {
+pub(super) fn read(contents: &Arc<Contents>) -> Result<Found> {
     let name = contents.name.as_str();
     if !contents.bytes.windows(END.len()).any(|bytes| bytes == END) {
         let message = "the file ends too early: the directory at the end of a zip archive is missing";
@@ -128,7 +141,8 @@ pub(super) fn read(contents: &Arc<Contents>) -> Result<Stored> {
         }
     };
     let (symmetry, values) = (Symmetry::General, StoredValues::Numbers(values));
-    Ok(Stored { name: name.into(), form: Form::Npz, rows, cols, layout, symmetry, values })
+    let main = Stored { name: name.into(), form: Form::Npz, rows, cols, layout, symmetry, values };
+    Ok(Found { left_out: archive.left_out(), ..Found::alone(main) })
 }
 
 impl Archive<'_> {
@@ -159,15 +173,28 @@ impl Archive<'_> {
     }
 
     fn compressed(&mut self, by_rows: bool, rows: usize, cols: usize) -> Result<(Layout, Elements)> {
-        let ([count], _) = self.shape("data")?;
-        let count = self.entries(count)?;
+        let ([room], _) = self.shape("data")?;
         let (lines, across) = if by_rows { (rows, cols) } else { (cols, rows) };
-        self.check("indices", count, "as many as data has")?;
-        self.check("indptr", lines as u64 + 1, "one more than there are rows or columns")?;
-        let ptr = self.elements("indptr")?.pointers("pointer", count)?;
-        let idx = self.elements("indices")?.indices("index", across as u64)?;
+        let (ptr, idx) = self.indices(room, lines, across, "one more than there are rows or columns")?;
+        let values = self.elements("data")?.first(idx.len() as u64)?;
         let layout = if by_rows { Layout::Rows { ptr, idx } } else { Layout::Columns { ptr, idx } };
-        Ok((layout, self.elements("data")?))
+        Ok((layout, values))
+    }
+
+    /// The pointers and indices of `lines`, with room for so many entries: what is beyond the last pointer is not part of the matrix.
+    fn indices(&mut self, room: u64, lines: usize, across: usize, why: &str) -> Result<(Vec<u32>, Vec<u32>)> {
+        self.check("indptr", lines as u64 + 1, why)?;
+        let pointers = self.elements("indptr")?;
+        let last = pointers.wholes("pointer")?.into_iter().max();
+        let count = last.and_then(|last| u64::try_from(last).ok()).filter(|last| *last <= room);
+        let count = self.entries(count.unwrap_or(room))?;
+        let ptr = pointers.pointers("pointer", count)?;
+        let ([found], _) = self.shape::<1>("indices")?;
+        if found < count {
+            self.check("indices", count, "as many as the last pointer says")?;
+        }
+        let idx = self.elements("indices")?.first(count)?.indices("index", across as u64)?;
+        Ok((ptr, idx))
     }
 
     fn blocks(&mut self, rows: usize, cols: usize) -> Result<(Layout, Elements)> {
@@ -180,11 +207,13 @@ impl Archive<'_> {
             return Err(Error::Structure { operation: reading(self.name), message });
         }
         let (lines, across) = (rows / height, cols / width);
-        self.check("indices", count, "as many as data has blocks")?;
-        self.check("indptr", lines as u64 + 1, "one more than there are rows of blocks")?;
-        let ptr = self.elements("indptr")?.pointers("pointer", count)?;
-        let idx = self.elements("indices")?.indices("index", across as u64)?;
-        Ok((Layout::Blocks { ptr, idx, height, width, column_major }, self.elements("data")?))
+        if column_major {
+            self.check("indices", count, "as many as data has blocks")?;
+        }
+        let (ptr, idx) = self.indices(count, lines, across, "one more than there are rows of blocks")?;
+        let stored = if column_major { count } else { idx.len() as u64 };
+        let values = self.elements("data")?.first(stored * (height * width) as u64)?;
+        Ok((Layout::Blocks { ptr, idx, height, width, blocks: stored as usize, column_major }, values))
     }
 
     fn diagonals(&mut self) -> Result<(Layout, Elements)> {
@@ -198,11 +227,46 @@ impl Archive<'_> {
     fn coordinates(&mut self, rows: usize, cols: usize) -> Result<(Layout, Elements)> {
         let ([count], _) = self.shape("data")?;
         let count = self.entries(count)?;
+        if self.zip.index_for_name("coords.npy").is_some() {
+            return Ok((self.pairs(count, [rows, cols])?, self.elements("data")?));
+        }
         self.check("row", count, "as many as data has")?;
         self.check("col", count, "as many as data has")?;
         let row = self.elements("row")?.indices("row", rows as u64)?;
         let col = self.elements("col")?.indices("column", cols as u64)?;
         Ok((Layout::Entries { row, col }, self.elements("data")?))
+    }
+}
+
+impl Archive<'_> {
+    /// Coordinates stored as one array of two rows.
+    fn pairs(&mut self, count: u64, sides: [usize; 2]) -> Result<Layout> {
+        let (shape, column_major) = self.shape::<2>("coords")?;
+        let name = format!("{}:coords.npy", self.name);
+        let wrong =
+            |message: String| Contents { name: name.clone(), bytes: Vec::new() }.malformed(0, message);
+        if shape != [2, count] {
+            let [rows, cols] = shape;
+            return Err(wrong(format!(
+                "expected an array of 2 x {count}, as many as data has, got {rows} x {cols}"
+            )));
+        }
+        let all = self.elements("coords")?.indices("coordinate", sides[0].max(sides[1]) as u64)?;
+        let count = count as usize;
+        let of = |d: usize| {
+            (0..count).map(|k| all[if column_major { 2 * k + d } else { d * count + k }]).collect()
+        };
+        let [row, col]: [Vec<u32>; 2] = [0, 1].map(of);
+        for (side, indices) in sides.into_iter().zip([&row, &col]) {
+            if let Some(k) = indices.iter().position(|&index| index as usize >= side) {
+                return Err(wrong(format!(
+                    "entry {k} has the coordinate {}: expected 0 to {}",
+                    indices[k],
+                    side - 1
+                )));
+            }
+        }
+        Ok(Layout::Entries { row, col })
     }
 }
 

@@ -2,7 +2,7 @@
 use super::archive::{Beside, Wanted};
 use super::elements::{Contents, reading};
 use super::mm::{self, Field, ReadOptions};
-use super::stored::Stored;
+use super::stored::{Found, Stored};
 use super::unpack::{Counted, Expected, Text, open_file, text};
 use super::{Form, boeing, matlab, npy, npz, petsc};
 use crate::Csr;
@@ -68,10 +68,11 @@ pub struct Opened<'r> {
     name: String,
     about: About,
     held: Held<'r>,
+    left_out: Vec<String>,
 }
 
-/// Reads a form from bytes: what is wanted, and a right-hand side in the same file.
-type ReadForm = fn(&Arc<Contents>, Wanted) -> Result<(Stored, Option<Stored>)>;
+/// Reads a form from bytes.
+type ReadForm = fn(&Arc<Contents>, Wanted) -> Result<Found>;
 
 enum Held<'r> {
     Text(mm::Opened<'r>),
@@ -120,18 +121,19 @@ impl<'r> Opened<'r> {
         let text = text(name, Box::new(counted), wanted, Expected::Any)?;
         let read: ReadForm = match text.form {
             Form::MatrixMarket => return mm::Opened::of_text(text, total, read).map(Self::of_text),
-            Form::Npy => |contents, _| Ok((npy::read(contents)?, None)),
-            Form::Npz => |contents, _| Ok((npz::read(contents)?, None)),
+            Form::Npy => |contents, _| npy::read(contents).map(Found::alone),
+            Form::Npz => |contents, _| npz::read(contents),
             Form::Petsc => petsc::read,
             Form::Matlab => matlab::read,
             Form::RutherfordBoeing => boeing::read,
         };
         let Text { name, stream, plain, beside: archive, .. } = text;
         let contents = Arc::new(Contents::read(&name, stream, total.filter(|_| plain))?);
-        let (main, beside) = read(&contents, wanted)?;
+        let Found { main, beside, left_out } = read(&contents, wanted)?;
         let beside = beside.map(Box::new);
         let about = main.about();
-        Ok(Opened { name, about, held: Held::Binary { main: Some(main), beside, archive, keep: false } })
+        let held = Held::Binary { main: Some(main), beside, archive, keep: false };
+        Ok(Opened { name, about, held, left_out })
     }
 
     fn of_text(file: mm::Opened<'r>) -> Self {
@@ -144,7 +146,7 @@ impl<'r> Opened<'r> {
             kind: if header.field == Field::Complex { NumberType::C64 } else { NumberType::F64 },
             is_dense: header.layout == mm::Layout::Array,
         };
-        Opened { name: file.name().into(), about, held: Held::Text(file) }
+        Opened { name: file.name().into(), about, held: Held::Text(file), left_out: Vec::new() }
     }
 
     /// Its name for errors: the name of the file, followed by that of the archive member.
@@ -155,6 +157,11 @@ impl<'r> Opened<'r> {
     /// What the file holds.
     pub fn about(&self) -> &About {
         &self.about
+    }
+
+    /// What the file holds beside what is read and its right-hand side, in words: other variables and objects.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
     }
 
     /// Whether it has been read and cannot be read again.
@@ -228,8 +235,8 @@ impl<'r> Opened<'r> {
         Error::Unsupported { operation: reading(&self.name), message }
     }
 
-    /// The right-hand side that accompanies the matrix: after it in a PETSc file, or the member `NAME_b` of a
-    /// SuiteSparse archive. Call this after the matrix was read or kept, because it reads on in the archive.
+    /// The right-hand side that accompanies the matrix: beside it in a PETSc file, the variable `b` of a MATLAB file, or the member
+    /// `NAME_b` of a SuiteSparse archive. It may be of any size. Call this after the matrix was read or kept, because it reads on in the archive.
     ///
     /// # Errors
     /// As [`Opened::open`].
@@ -243,7 +250,7 @@ impl<'r> Opened<'r> {
                 if let Some(stored) = beside.take() {
                     let (name, about) = (stored.name.clone(), stored.about());
                     let held = Held::Binary { main: Some(*stored), beside: None, archive: None, keep: false };
-                    return Ok(Some(Opened { name, about, held }));
+                    return Ok(Some(Opened { name, about, held, left_out: Vec::new() }));
                 }
                 let Some(archive) = archive else { return Ok(None) };
                 match archive.named_right_hand_side(&self.name)? {

@@ -9,7 +9,7 @@
 //! a file in double precision could be mistaken for them.
 //!
 //! A file may hold several objects. The first matrix is read, with the vector after it as its right-hand
-//! side; of vectors, the first.
+//! side, or else the one before it; of vectors, the first. [`Opened::left_out`](super::Opened::left_out) names the others.
 //!
 //! Files are written with 32-bit integers if they suffice, and values in double precision, which represents
 //! single precision exactly: readable by a PETSc of the default configuration, or for complex values by one
@@ -21,7 +21,7 @@ use super::Form;
 use super::archive::Wanted;
 use super::elements::{Contents, ElementKind, Elements, reading, too_many};
 use super::mm::Symmetry;
-use super::stored::{Layout, Stored, StoredValues, sizes};
+use super::stored::{Found, Layout, Stored, StoredValues, sizes};
 use crate::Csr;
 use lacuna_engine::{Result, Scalar, memory};
 use std::io::{self, Write};
@@ -31,7 +31,7 @@ const MATRIX: i64 = 1_211_216;
 const VECTOR: i64 = 1_211_214;
 /// The number of entries that indicates a dense matrix.
 const DENSE: i64 = -1;
-/// Maximum number of objects skipped.
+/// Maximum number of objects read.
 const OBJECTS: usize = 1 << 12;
 
 /// Maximum number of objects looked at ahead.
@@ -46,24 +46,38 @@ struct Objects<'a> {
     width: usize,
 }
 
-/// Reads what is wanted, and for a matrix also the right-hand side after it.
-pub(super) fn read(contents: &Arc<Contents>, wanted: Wanted) -> Result<(Stored, Option<Stored>)> {
+/// Reads what is wanted, and for a matrix also the right-hand side beside it.
+pub(super) fn read(contents: &Arc<Contents>, wanted: Wanted) -> Result<Found> {
     let width = if contents.bytes.starts_with(&[0; 4]) { 8 } else { 4 };
     let mut objects = Objects { contents, at: 0, width };
-    let first = objects.next()?;
-    if wanted == Wanted::Matrix && !first.is_vector {
-        let beside = if objects.is_at_end() { None } else { Some(objects.next()?) };
-        let beside = beside.filter(|b| b.is_vector && b.stored.rows == first.stored.rows);
-        return Ok((first.stored, beside.map(|b| b.stored)));
+    let mut found = vec![objects.next()?];
+    while !objects.is_at_end() && found.len() < OBJECTS {
+        found.push(objects.next()?);
     }
-    let mut found = first;
-    for _ in 0..OBJECTS {
-        if found.is_vector || wanted == Wanted::Matrix || objects.is_at_end() {
-            break;
+    let is_wanted = |object: &Object| object.is_vector == (wanted == Wanted::Vector);
+    let main = found.iter().position(is_wanted).unwrap_or(0);
+    let beside = [main + 1, main.wrapping_sub(1)];
+    let beside = beside.into_iter().find(|&k| found.get(k).is_some_and(|object| object.is_vector));
+    let beside = beside.filter(|_| !found[main].is_vector);
+    let mut left_out = Vec::new();
+    let (mut of_main, mut of_beside) = (None, None);
+    for (k, Object { stored, is_vector }) in found.into_iter().enumerate() {
+        if k == main {
+            of_main = Some(stored);
+        } else if Some(k) == beside {
+            of_beside = Some(stored);
+        } else {
+            let what = if is_vector { "vector" } else { "matrix" };
+            left_out.push(format!("object {}, a {what} of {} x {}", k + 1, stored.rows, stored.cols));
         }
-        found = objects.next()?;
     }
-    Ok((found.stored, None))
+    if !objects.is_at_end() {
+        left_out.push(format!("all objects from number {} on", OBJECTS + 1));
+    }
+    match of_main {
+        Some(main) => Ok(Found { main, beside: of_beside, left_out }),
+        None => Err(contents.malformed(0, "there is no object")),
+    }
 }
 
 struct Object {

@@ -15,8 +15,8 @@ pub(super) enum Layout {
     Rows { ptr: Vec<u32>, idx: Vec<u32> },
     /// Compressed columns.
     Columns { ptr: Vec<u32>, idx: Vec<u32> },
-    /// Compressed rows of dense blocks.
-    Blocks { ptr: Vec<u32>, idx: Vec<u32>, height: usize, width: usize, column_major: bool },
+    /// Compressed rows of dense blocks, of which there are `blocks`.
+    Blocks { ptr: Vec<u32>, idx: Vec<u32>, height: usize, width: usize, blocks: usize, column_major: bool },
     /// Diagonals: value `j` of the diagonal at `offset` is at row `j - offset` and column `j`.
     Diagonals { offsets: Vec<i64>, length: usize, column_major: bool },
     /// Coordinates.
@@ -79,6 +79,23 @@ impl StoredValues {
     }
 }
 
+/// What is found in a file.
+pub(super) struct Found {
+    /// What is wanted.
+    pub(super) main: Stored,
+    /// A right-hand side in the same file.
+    pub(super) beside: Option<Stored>,
+    /// What else the file holds, in words.
+    pub(super) left_out: Vec<String>,
+}
+
+impl Found {
+    /// All that a file holds.
+    pub(super) fn alone(main: Stored) -> Self {
+        Found { main, beside: None, left_out: Vec::new() }
+    }
+}
+
 /// A matrix read from a file. Indices are in range and arrays have equal lengths.
 pub(super) struct Stored {
     /// Its name for errors.
@@ -101,6 +118,13 @@ impl Stored {
             kind: self.values.kind(),
             is_dense: matches!(self.layout, Layout::Dense { .. }),
         }
+    }
+
+    /// A dense row as a column; anything else as it is.
+    pub(super) fn upright(self) -> Self {
+        let is_row = self.rows == 1 && self.cols > 1 && matches!(self.layout, Layout::Dense { .. });
+        let (rows, cols) = if is_row { (self.cols, 1) } else { (self.rows, self.cols) };
+        Stored { rows, cols, ..self }
     }
 
     /// Checks made before any memory is allocated.
@@ -155,8 +179,8 @@ impl Stored {
                     entries.extend(range.map(|k| (idx[k], j, values[k])));
                 }
             }
-            Layout::Blocks { ptr, idx, height, width, column_major } => {
-                let (blocks, (h, w)) = (idx.len(), (*height, *width));
+            Layout::Blocks { ptr, idx, height, width, blocks, column_major } => {
+                let (blocks, (h, w)) = (*blocks, (*height, *width));
                 for (row, range) in lines(ptr) {
                     for (k, r, c) in
                         range.flat_map(|k| (0..h).flat_map(move |r| (0..w).map(move |c| (k, r, c))))

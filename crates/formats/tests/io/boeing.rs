@@ -64,6 +64,8 @@ fn every_kind_of_values_and_symmetry() {
     );
     assert_eq!(list::<f32>(&file("pra", "3 1 2", "1 3", "1 3", None)), [(0, 0, 1.0), (2, 0, 1.0)]);
     assert_eq!(list::<f64>(&file("iua", "1 2 1", "1 1 2", "1", Some("7.0"))), [(0, 1, 7.0)]);
+    let nothing = "title\n1 1 0 0\nRUA 3 3 0 0\n(16I5) (16I5) (4E20.12)\n    1    1    1    1\n";
+    assert_eq!(list::<f64>(nothing), []);
 }
 
 #[test]

@@ -133,6 +133,26 @@ fn a_vector_behind_a_petsc_matrix_is_its_right_hand_side() {
 }
 
 #[test]
+fn a_petsc_file_is_read_in_any_order() {
+    let a = || petsc_matrix(4, &doubles(&[2.0, 1.0, 3.0]));
+    let vector = |values: &[f64]| petsc(4, [1_211_214, values.len() as i64], &doubles(values));
+    for (file, b, left_out) in [
+        ([vector(&[5.0, 6.0]), a()].concat(), &[5.0, 6.0][..], &[][..]),
+        (
+            [vector(&[5.0, 6.0]), a(), vector(&[7.0]), a(), vector(&[8.0, 9.0])].concat(),
+            &[7.0],
+            &["object 1, a vector of 2 x 1", "object 4, a matrix of 2 x 2", "object 5, a vector of 2 x 1"],
+        ),
+    ] {
+        let mut opened = Opened::from_reader("a", &file[..], Wanted::Matrix).unwrap();
+        assert_eq!((opened.about().rows, opened.about().cols), (2, 2));
+        assert_eq!(opened.left_out(), left_out);
+        let mut beside = opened.right_hand_side().unwrap().expect("a right-hand side");
+        assert_eq!(beside.vector::<f64>(&ReadOptions::default()).unwrap(), b);
+    }
+}
+
+#[test]
 fn other_forms_may_be_compressed_too() {
     use std::io::Write;
     for (name, bytes) in [("a.npz", file("csr.npz")), ("a", petsc_matrix(4, &doubles(&[2.0, 1.0, 3.0])))] {

@@ -1,7 +1,8 @@
 //! Broken files: an error for each, never a panic, and no memory for what is only declared.
 use crate::file;
 use lacuna_engine::{Complex64, Error};
-use lacuna_formats::io::{npy, npz, parse_columns, parse_matrix, parse_vector, petsc};
+use lacuna_formats::io::{Opened, Wanted, npy, npz, parse_columns, parse_matrix, parse_vector, petsc};
+use lacuna_formats::mm::ReadOptions;
 use lacuna_formats::{Csr, Spec};
 
 /// A valid file of every supported form.
@@ -190,8 +191,8 @@ fn what_is_wrong_with_an_archive_is_told() {
             "a.npz:indptr.npy: byte 81: pointer 3: expected 0 to 2",
         ),
         (
-            csr("csr", &[2, 2], &[0, 1, 1], &[0, 1], ones()),
-            "a.npz:indptr.npy: byte 81: the last pointer should be the number of entries 2, got 1",
+            csr("csr", &[2, 2], &[1, 1, 2], &[0, 1], ones()),
+            "a.npz:indptr.npy: byte 65: the first pointer should be 0, got 1",
         ),
         (
             csr("csr", &[3, 2], &[0, 1, 2], &[0, 1], ones()),
@@ -199,7 +200,7 @@ fn what_is_wrong_with_an_archive_is_told() {
         ),
         (
             csr("csr", &[2, 2], &[0, 1, 2], &[0], ones()),
-            "a.npz:indices.npy: byte 0: expected 2 elements, as many as data has, got 1",
+            "a.npz:indices.npy: byte 0: expected 2 elements, as many as the last pointer says, got 1",
         ),
         (
             csr("csr", &[-2, 2], &[0, 1, 2], &[0], ones()),
@@ -223,10 +224,60 @@ fn what_is_wrong_with_an_archive_is_told() {
         ),
         (
             archive(&[("x\u{1b}.txt", vec![])]),
-            "reading a.npz: expected the member format.npy, as scipy.sparse.save_npz writes; the archive holds x\\u{1b}.txt",
+            "reading a.npz: expected the member format.npy, as scipy.sparse.save_npz writes; it is a zip archive of x\\u{1b}.txt: unpack it first",
         ),
     ] {
         assert_eq!(refused("a.npz", &bytes), why);
+    }
+}
+
+#[test]
+fn room_to_spare_is_not_part_of_a_matrix() {
+    for indices in [&[0, 1, 7][..], &[0, 1]] {
+        let file = csr("csr", &[2, 2], &[0, 1, 2], indices, wholes(&[3, 4, 5, 6]));
+        let entries: Vec<_> = parse_matrix::<f64>("a.npz", &file).unwrap().entries().collect();
+        assert_eq!(entries, [(0, 0, 3.0), (1, 1, 4.0)]);
+    }
+    assert_eq!(
+        parse_matrix::<f64>("a.npz", &csr("csr", &[2, 2], &[0, 0, 0], &[0], wholes(&[3]))).unwrap().nnz(),
+        0
+    );
+}
+
+#[test]
+fn coordinates_may_be_one_array() {
+    let coo = |shape: &str, coords: &[i64]| {
+        let bytes: Vec<u8> = coords.iter().flat_map(|v| v.to_le_bytes()).collect();
+        archive(&[
+            ("format.npy", array("{'descr': '|S3', 'fortran_order': False, 'shape': ()}", b"coo")),
+            ("shape.npy", wholes(&[2, 3])),
+            ("coords.npy", array(&format!("{{'descr': '<i8', {shape}}}"), &bytes)),
+            ("data.npy", wholes(&[4, 5])),
+            ("mine.npy", wholes(&[1])),
+        ])
+    };
+    let by_rows = coo("'fortran_order': False, 'shape': (2, 2)", &[0, 1, 2, 0]);
+    let by_columns = coo("'fortran_order': True, 'shape': (2, 2)", &[0, 2, 1, 0]);
+    for file in [by_rows, by_columns] {
+        let mut opened = Opened::from_reader("a.npz", &file[..], Wanted::Matrix).unwrap();
+        let a = opened.matrix::<f64>(&ReadOptions::default()).unwrap();
+        assert_eq!(a.entries().collect::<Vec<_>>(), [(0, 2, 4.0), (1, 0, 5.0)]);
+        assert_eq!(opened.left_out(), ["the member mine.npy"]);
+    }
+    for (shape, coords, why) in [
+        (
+            "'fortran_order': False, 'shape': (2, 2)",
+            &[0, 2, 2, 0][..],
+            "entry 1 has the coordinate 2: expected 0 to 1",
+        ),
+        (
+            "'fortran_order': False, 'shape': (2, 1)",
+            &[0, 2],
+            "expected an array of 2 x 2, as many as data has, got 2 x 1",
+        ),
+    ] {
+        let said = refused("a.npz", &coo(shape, coords));
+        assert!(said.ends_with(why), "{said}");
     }
 }
 
@@ -239,7 +290,7 @@ fn what_is_only_promised_takes_no_memory() {
     assert_eq!(message, "a.npz:data.npy: byte 81: the array of 2 elements ends here, 1 bytes follow");
     let huge = array("{'descr': '<f8', 'fortran_order': False, 'shape': (4000000000,)}", &[]);
     let message = refused("a.npz", &csr("csr", &[2, 2], &[0, 1, 2], &[0, 1], huge));
-    assert!(message.contains("expected 4000000000 elements, as many as data has, got 2"), "{message}");
+    assert!(message.contains("a.npz:data.npy"), "{message}");
     for wholes in [
         [1_211_216, i32::MAX, i32::MAX, i32::MAX],
         [1_211_216, 0, 0, i32::MAX],

@@ -12,7 +12,7 @@ mod lines;
 
 use super::elements::{Contents, ElementKind, Elements, reading};
 use super::mm::Symmetry;
-use super::stored::{Layout, Stored, StoredValues, sizes};
+use super::stored::{Found, Layout, Stored, StoredValues, sizes};
 use super::{Form, Wanted};
 use fortran::Format;
 use lacuna_engine::{Error, Result};
@@ -39,11 +39,13 @@ struct Beside {
     format: Format,
     count: u64,
     is_full: bool,
+    has_guess: bool,
+    has_solution: bool,
 }
 
 /// Reads the matrix of a file and the right-hand sides after it; if a vector is wanted, the right-hand sides
 /// come first.
-pub(super) fn read(contents: &Arc<Contents>, wanted: Wanted) -> Result<(Stored, Option<Stored>)> {
+pub(super) fn read(contents: &Arc<Contents>, wanted: Wanted) -> Result<Found> {
     let mut lines = Lines::new(contents);
     let header = Header::read(&mut lines)?;
     let (rows, cols, entries) = (header.rows, header.cols, header.entries);
@@ -86,9 +88,10 @@ pub(super) fn read(contents: &Arc<Contents>, wanted: Wanted) -> Result<(Stored, 
     };
     let (form, layout, symmetry) = (Form::RutherfordBoeing, Layout::Columns { ptr, idx }, header.symmetry);
     let matrix = Stored { name: name.into(), form, rows, cols, layout, symmetry, values };
+    let left_out = header.beside.iter().flat_map(Beside::left_out).collect();
     Ok(match (wanted, beside) {
-        (Wanted::Vector, Some(beside)) => (beside, None),
-        (_, beside) => (matrix, beside),
+        (Wanted::Vector, Some(beside)) => Found { left_out, ..Found::alone(beside) },
+        (_, beside) => Found { main: matrix, beside, left_out },
     })
 }
 
@@ -116,13 +119,12 @@ impl Header {
         if symmetry != Symmetry::General && rows != cols {
             return Err(lines.wrong(0, format!("a {symmetry} matrix is square, got {rows}x{cols}")));
         }
-        if has_values == (values == b'P') {
-            let what = if has_values {
-                "a pattern has no values, got lines of them"
-            } else {
-                "there are no lines of values"
-            };
-            return Err(lines.wrong(0, what.into()));
+        match (has_values, values == b'P') {
+            (true, true) => return Err(lines.wrong(0, "a pattern has no values, got lines of them".into())),
+            (false, false) if entries > 0 => {
+                return Err(lines.wrong(0, "there are no lines of values".into()));
+            }
+            _ => {}
         }
 
         let line = lines.next("the formats")?;
@@ -150,7 +152,16 @@ impl Beside {
             }
             None => return Err(lines.wrong(0, "the number of right-hand sides is missing".into())),
         };
-        Ok(Beside { format, count, is_full })
+        let has = |letter: u8| line.iter().take(3).any(|b| b.eq_ignore_ascii_case(&letter));
+        Ok(Beside { format, count, is_full, has_guess: has(b'G'), has_solution: has(b'X') })
+    }
+
+    /// What is not read, in words.
+    fn left_out(&self) -> impl Iterator<Item = String> {
+        let sparse = (!self.is_full).then_some("the right-hand sides, which are sparse");
+        let guess = self.has_guess.then_some("the starting guesses");
+        let solution = self.has_solution.then_some("the solutions");
+        [sparse, guess, solution].into_iter().flatten().map(String::from)
     }
 }
 
