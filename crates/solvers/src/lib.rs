@@ -1,6 +1,7 @@
 //! Krylov methods and preconditioners, written once as programs of fused passes and independent of any
 //! backend.
 mod accuracy;
+mod attained;
 pub mod auto;
 mod columns;
 mod explain;

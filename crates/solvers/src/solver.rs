@@ -70,7 +70,10 @@ pub struct Solver<T: Scalar> {
     atol2: Cell<T>,
     dtol2: Cell<T>,
     stop: Stop,
+    norm2: Cell<T>,
     operator: Factor,
+    /// A bound on the norm of the operator on the device, 0 if none is known.
+    norm: f64,
     /// Whether right-hand sides are scaled for the narrower type.
     narrow: bool,
     history: History,
@@ -150,10 +153,26 @@ impl<T: Scalar> Solver<T> {
         a.keep(&mut k);
         m.iter().for_each(|m| m.keep(&mut k));
         let (b, x) = (k.vector(rows), k.vector(cols));
-        let [bb, target, goal, rtol2, atol2, dtol2, diverged, last, shrink, best] = k.cells();
+        let [bb, target, goal, norm2, rtol2, atol2, dtol2, diverged, last, shrink, best] = k.cells();
         let kept = method.keeps_best().then(|| k.vector(cols));
-        let system =
-            System { a, m, b, x, bb, target, goal, rtol2, atol2, dtol2, diverged, last, shrink, kept, best };
+        let system = System {
+            a,
+            m,
+            b,
+            x,
+            bb,
+            target,
+            goal,
+            norm2,
+            rtol2,
+            atol2,
+            dtol2,
+            diverged,
+            last,
+            shrink,
+            kept,
+            best,
+        };
         system.begin(&mut k, least_squares);
         k.multi_axpy_dot(Pass::new("shrink").eval(shrink, Formula::from(method.shrink())));
         method.record(&mut k, &system);
@@ -174,7 +193,9 @@ impl<T: Scalar> Solver<T> {
             narrow: false,
             history: History::default(),
             outcome: Outcome::default(),
+            norm2,
             least_squares,
+            norm: 0.0,
             guess: Vec::new(),
         })
     }
@@ -194,6 +215,12 @@ impl<T: Scalar> Solver<T> {
     /// The exponent of the power of two for a right-hand side of this size.
     fn exponent(&self, largest: f64) -> i32 {
         if self.narrow { scaling_exponent::<T::Narrow>(largest) } else { scaling_exponent::<T>(largest) }
+    }
+
+    /// States a bound on the 2-norm of the operator on the device, such as [`norm_bound`](crate::norm_bound). Stationary methods
+    /// and `minres` then end with [`Reason::AccuracyAttained`] once what is left of the residual consists of rounding errors.
+    pub fn set_norm(&mut self, norm: f64) {
+        self.norm = norm;
     }
 
     /// The factors by which the right-hand side `b` and its solution are multiplied on the device.
@@ -405,6 +432,7 @@ impl<T: Scalar> Solver<T> {
         let mut finish = self.plan.execute(Run { limit, history: &mut self.history, watch })?;
         let cells = dev.read(&[self.bb, self.best])?;
         let (bb, best) = (cells[0].re(), cells[1].re());
+        dev.write(self.norm2, T::from_real((self.norm * self.norm).min(T::MAX)))?;
         if let Some(kept) = self.kept.filter(|_| best.is_finite() && !no_worse(finish.confirmed, best)) {
             dev.multi_axpy_dot(Pass::new("taken back").set(self.x, kept))?;
             finish.confirmed = best;

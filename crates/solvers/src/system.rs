@@ -22,6 +22,8 @@ pub struct System<'a, T: Scalar> {
     /// the rounding level of `‖b‖²` if that is larger. A recurrence keeps falling below that level and means
     /// nothing there.
     pub goal: Cell<T>,
+    /// A bound on `‖A‖²`; 0 if none is known.
+    pub norm2: Cell<T>,
     /// Squared relative tolerance.
     pub rtol2: Cell<T>,
     /// Squared absolute tolerance.

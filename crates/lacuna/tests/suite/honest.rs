@@ -384,3 +384,63 @@ fn no_small_system_breaks_the_rules() {
     assert!(of::<Complex64>(600..800) > 30);
     assert!(of::<Complex32>(800..900) > 15);
 }
+
+/// The Hilbert matrix, whose condition no number type bears.
+fn hilbert<T: Scalar>(n: usize) -> Csr<T> {
+    matrix(n, (0..n * n).map(|k| (k / n, k % n, 1.0 / (k / n + k % n + 1) as f64)))
+}
+
+/// A few steps without progress end a method that stays at the level of rounding errors.
+#[test]
+fn attained_accuracy_ends_what_would_go_on() {
+    let a = || tridiagonal::<f64>(30, -1.0, |i| 2.5 + (i % 3) as f64 * 0.1, -1.0);
+    for (method, preconditioner, most) in [
+        ("direct", "auto", 20),
+        ("richardson", "ilu0", 100),
+        ("gauss-seidel", "auto", 300),
+        ("jacobi", "auto", 400),
+        ("sor:omega=1.2", "auto", 300),
+    ] {
+        let system = LinearSystem::new(a()).method(method).preconditioner(preconditioner);
+        let system = system.stop(Stop { rtol: 1e-17, ..Stop::default() });
+        let outcome = honest(method, system, &a(), &ones(30), 1e-17);
+        assert_eq!(outcome.reason, Reason::AccuracyAttained, "{method}: {outcome:?}");
+        assert!(outcome.iterations <= most && outcome.true_residual < 1e-15, "{method}: {outcome:?}");
+    }
+    let ended = |outcome: &Outcome| matches!(outcome.reason, Reason::AccuracyAttained | Reason::Stagnated);
+    let outcome = honest(
+        "hilbert",
+        LinearSystem::new(hilbert::<f64>(12)).method("direct").stop(Stop { rtol: 1e-16, ..Stop::default() }),
+        &hilbert(12),
+        &ones(12),
+        1e-16,
+    );
+    assert!(outcome.converged() || ended(&outcome) && outcome.iterations <= 50, "{outcome:?}");
+    let outcome = by("hilbert in f32", "direct", hilbert::<f32>(12), ones(12));
+    assert!(outcome.converged() || ended(&outcome) && outcome.iterations <= 50, "{outcome:?}");
+    // A singular one: rows and columns sum to 0.
+    let line = tridiagonal::<f64>(200, -1.0, |i| if i % 199 == 0 { 1.0 } else { 2.0 }, -1.0);
+    let outcome = by("a line without ends", "direct", line, ones(200));
+    assert!(!outcome.converged() && outcome.iterations <= 50, "{outcome:?}");
+    assert!(outcome.notes.iter().any(|note| note.contains("no x solves the system")), "{outcome:?}");
+}
+
+/// No vector of single precision meets the tolerance: neither `minres` nor the automatic choice tries for long.
+#[test]
+fn a_graded_matrix_is_not_tried_for_long() {
+    let entries = [
+        (0, 0, 0.6315),
+        (0, 1, -8.51e-6),
+        (1, 0, -8.51e-6),
+        (1, 1, 4.587e-10),
+        (1, 2, -0.0933),
+        (2, 1, -0.0933),
+        (2, 2, 7.59e7),
+    ];
+    let a = || matrix::<f32>(3, entries);
+    for (method, most) in [("minres", 100), ("auto", 300)] {
+        let outcome = by(method, method, a(), Array1::from(vec![0.72, -0.21, 0.3]));
+        let ended = matches!(outcome.reason, Reason::AccuracyAttained | Reason::Stagnated);
+        assert!(outcome.converged() || ended && outcome.iterations <= most, "{method}: {outcome:?}");
+    }
+}

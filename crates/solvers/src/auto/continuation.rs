@@ -55,7 +55,9 @@ pub(super) fn solve<T: Scalar>(
         outcome.setup = setting_up;
     }
     outcome.time = start.elapsed();
+    let norm = system.matrix.norm();
     outcome.transfers = outcome.time.saturating_sub(iterating + outcome.setup);
+    solver.set_norm(norm);
     Ok(solved_by)
 }
 

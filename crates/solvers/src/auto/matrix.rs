@@ -80,10 +80,15 @@ impl<T: Scalar> HostMatrix<T> {
         self.order.given_matrix(&self.a)
     }
 
+    /// An upper bound on the norm of `a`.
+    pub(super) fn norm(&mut self) -> f64 {
+        let a = &self.a;
+        *self.norm.get_or_insert_with(|| norm_bound(a))
+    }
+
     /// An upper bound on `‖A‖ ‖x‖`, in the caller's units.
     pub(super) fn norm_of_product(&mut self, x: &[T]) -> f64 {
-        let a = &self.a;
-        let norm = *self.norm.get_or_insert_with(|| norm_bound(a));
+        let norm = self.norm();
         let x = vector_norm(x);
         let of_x = if x == 0.0 { 0 } else { x.log2().floor() as i32 };
         (norm * x.scale_by_power_of_two(-of_x)).scale_by_power_of_two(of_x - self.factor.exponent)

@@ -58,7 +58,8 @@ impl<T: Scalar> Continuation<'_, T> {
         let took = start.elapsed();
         self.setting_up += took;
         match prepared {
-            Ok(solver) => {
+            Ok(mut solver) => {
+                solver.set_norm(self.system.matrix.norm());
                 let seconds = took.as_secs_f64();
                 let note = candidate
                     .preconditioner

@@ -43,8 +43,12 @@ impl<T: Scalar> Continuation<'_, T> {
         if meets && outcome.reason != Reason::OutOfRange {
             outcome.reason = Reason::Converged;
         }
+        let attained = outcome.reason == Reason::AccuracyAttained && is_rounding::<T>(measured);
         let spent = outcome.reason == Reason::Limit && outcome.iterations >= self.system.limit();
-        meets || spent || matches!(outcome.reason, Reason::Cancelled | Reason::Custom(_) | Reason::OutOfRange)
+        meets
+            || spent
+            || attained
+            || matches!(outcome.reason, Reason::Cancelled | Reason::Custom(_) | Reason::OutOfRange)
     }
 
     /// Sets the final reason, and adds what explains it.
@@ -66,6 +70,8 @@ impl<T: Scalar> Continuation<'_, T> {
             !matches!(outcome.reason, Reason::Limit | Reason::OutOfRange | Reason::NotFinite(_));
         if found.is_empty() && may_be_rounding && is_rounding::<T>(self.measured) {
             outcome.reason = Reason::AccuracyAttained;
+        } else if outcome.reason == Reason::AccuracyAttained {
+            outcome.reason = Reason::Stagnated; // a row, or what is found, says that more is missing than digits
         }
         let hermitian = is_hermitian(&given);
         if outcome.reason == Reason::IndefiniteOperator && hermitian {

@@ -1,5 +1,6 @@
 //! Minimal residuals, for Hermitian indefinite systems.
 use super::method::{Listed, MethodInfo, Needs};
+use crate::attained::Attained;
 use crate::{Method, System};
 use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
 
@@ -9,7 +10,7 @@ use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
 ///   definite `M` or none.
 /// * Cost of an iteration: one product with `A`, one with `M`; three sweeps. Storage: 5 vectors, 7 with a preconditioner.
 /// * The recurrence follows `‖r‖` in the norm of `M`, scaled by its ratio to `‖r‖` at the last restart.
-/// * Outcome: `IndefinitePreconditioner` if `⟨v, M v⟩` is negative; `Breakdown` if the projected matrix
+/// * Outcome: `AccuracyAttained` if the residual stays at the level of rounding errors; `IndefinitePreconditioner` if `⟨v, M v⟩` is negative; `Breakdown` if the projected matrix
 ///   becomes singular and a restart does not help, as on a singular inconsistent system.
 /// * Reference: Paige and Saunders 1975, doi:10.1137/0712047; Elman, Silvester and Wathen 2014, Algorithm 4.1,
 ///   doi:10.1093/acprof:oso/9780199678792.001.0001.
@@ -38,6 +39,7 @@ impl<T: Scalar> Method<T> for MinRes {
         let [rr, gg, gamma, old, next, delta, eta, tau, ratio, zero] = k.cells();
         let [c, c_old, s, s_old, a0, a1, a2, a3] = k.cells();
 
+        let attained = Attained::new(k);
         let nothing = || Formula::value(T::zero());
         let residual = Pass::new("residual").set(vs[0], b - y).dot(rr, vs[0], vs[0]);
         let start = Pass::new("start")
@@ -57,7 +59,7 @@ impl<T: Scalar> Method<T> for MinRes {
             .eval(ratio, rr / gg);
 
         k.restart(|k| {
-            k.spmv_dot(a, x, y, sys.confirm(residual, rr));
+            k.spmv_dot(a, x, y, attained.begin(sys.confirm(residual, rr), rr));
             sys.precondition(k, vs[0], zs[0], start);
         });
         k.each(|k| {
@@ -91,7 +93,7 @@ impl<T: Scalar> Method<T> for MinRes {
                 k.spmv_dot(a, z, y, along);
                 k.multi_axpy_dot(lanczos);
                 sys.precondition(k, v_new, z_new, rotate);
-                k.multi_axpy_dot(sys.count(step, rr));
+                k.multi_axpy_dot(attained.test(sys, sys.count(attained.measure(step, x), rr), rr));
             }
         });
     }

@@ -1,6 +1,7 @@
 //! Richardson's iteration: the preconditioner as the solver.
 use super::method::{Listed, MethodInfo, Needs, Options};
 use super::spectrum::largest_eigenvalue;
+use crate::attained::Attained;
 use crate::named::{OptionInfo, Settings};
 use crate::{Method, System};
 use lacuna_engine::{Formula, Pass, Recorder, Result, Scalar};
@@ -12,7 +13,7 @@ use lacuna_engine::{Formula, Pass, Recorder, Result, Scalar};
 /// * Solves: square `A` such that the spectral radius of `I − ω M A` is below 1.
 /// * Cost of an iteration: one product with `A`, one with `M`; two sweeps. Storage: 3 vectors; without a
 ///   preconditioner 2, and 3 for the estimate. The residual is the true one at every step.
-/// * Outcome: `Diverged` if the radius is above 1; `Limit` is common, since the method needs many more
+/// * Outcome: `AccuracyAttained` if the residual stays at the level of rounding errors; `Diverged` if the radius is above 1; `Limit` is common, since the method needs many more
 ///   iterations than a Krylov method.
 /// * Reference: Saad 2003, section 4.1, doi:10.1137/1.9780898718003; Jost et al. 2009, section 2,
 ///   doi:10.1007/978-3-642-03869-3_92.
@@ -60,12 +61,13 @@ impl<T: Scalar> Method<T> for Richardson {
                 self.omega / Formula::from(largest)
             }
         };
+        let attained = Attained::new(k);
         k.multi_axpy_dot(Pass::new("damping").eval(omega, damping));
         let residual = || Pass::new("residual").set(r, b - q).dot(rr, r, r);
-        k.restart(|k| k.spmv_dot(a, x, q, s.confirm(residual(), rr)));
+        k.restart(|k| k.spmv_dot(a, x, q, attained.begin(s.confirm(residual(), rr), rr)));
         k.each(|k| {
-            s.precondition(k, r, z, Pass::new("step").set(x, x + omega * z));
-            k.spmv_dot(a, x, q, s.count(residual(), rr));
+            s.precondition(k, r, z, attained.measure(Pass::new("step").set(x, x + omega * z), x));
+            k.spmv_dot(a, x, q, attained.test(s, s.count(residual(), rr), rr));
         });
     }
 }
