@@ -25,9 +25,6 @@ pub struct Chebyshev {
     pub ratio: f64,
 }
 
-/// Factor applied to the estimate of the largest eigenvalue, which is usually a little low.
-const RAISED: f64 = 1.1;
-
 impl Default for Chebyshev {
     fn default() -> Self {
         Chebyshev { degree: 4, ratio: 30.0 }
@@ -68,12 +65,11 @@ impl<T: Scalar> Preconditioner<T> for Chebyshev {
         const OPERATION: &str = "preconditioner `chebyshev`";
         check_hermitian(OPERATION, a)?;
         setup.check()?;
-        let Spectrum { diagonal, radius, norm } = spectrum(OPERATION, a)?;
+        let Spectrum { diagonal, largest: high } = spectrum(OPERATION, a, 0.0)?;
         if let Some(row) = diagonal.iter().position(|d| d.re() <= 0.0) {
             let message = format!("the diagonal entry is {}; expected a positive one", diagonal[row]);
             return Err(Error::Entry { operation: OPERATION.into(), row, column: row, message });
         }
-        let high = (RAISED * radius).min(norm);
         let centre = T::from_real(high * (1.0 + 1.0 / self.ratio) / 2.0);
         let w = diagonal.into_iter().map(|d| T::one().quotient(centre * d)).collect();
         let bounds = format!("{:.4} to {high:.4}", high / self.ratio);

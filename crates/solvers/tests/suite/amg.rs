@@ -285,3 +285,39 @@ fn spaces_that_do_not_fit_are_refused() {
     let block = AmgOptions::default().block(7);
     assert!(matches!(refused(Amg::new(block)), Error::Argument { .. }));
 }
+
+/// The consistent mass matrix of `m × m` elements of eight nodes, each with a density of its own (Wathen 1987,
+/// doi:10.1093/imanum/7.4.449): positive definite, with couplings of both signs.
+fn wathen(m: usize) -> Csr<f64> {
+    let one =
+        [[6.0, -6.0, 2.0, -8.0], [-6.0, 32.0, -6.0, 20.0], [2.0, -6.0, 6.0, -6.0], [-8.0, 20.0, -6.0, 32.0]];
+    let two =
+        [[3.0, -8.0, 2.0, -6.0], [-8.0, 16.0, -8.0, 20.0], [2.0, -8.0, 3.0, -8.0], [-6.0, 20.0, -8.0, 16.0]];
+    let element = |p: usize, q: usize| match (p / 4, q / 4) {
+        (0, 1) => two[p][q % 4],
+        (1, 0) => two[q][p % 4],
+        _ => one[p % 4][q % 4],
+    };
+    let n = 3 * m * m + 4 * m + 1;
+    let mut all = lacuna_formats::Triplets::new(n, n);
+    for (i, j) in (1..=m).flat_map(|j| (1..=m).map(move |i| (i, j))) {
+        let (top, middle, bottom) =
+            (3 * j * m + 2 * i + 2 * j, (3 * j - 1) * m + 2 * j + i - 2, 3 * (j - 1) * m + 2 * i + 2 * j - 4);
+        let nodes = [top, top - 1, top - 2, middle, bottom, bottom + 1, bottom + 2, middle + 1];
+        let density = 1.0 + 99.0 * ((i * 7 + j * 13) % 17) as f64 / 17.0;
+        for (p, q) in (0..8).flat_map(|p| (0..8).map(move |q| (p, q))) {
+            all.push(nodes[p], nodes[q], density * element(p, q) / 45.0);
+        }
+    }
+    all.to_csr().unwrap()
+}
+
+/// The smoother converges for every positive definite matrix, so that the cycle is definite and converges by itself.
+#[test]
+fn the_cycle_is_definite_where_the_matrix_is() {
+    let a = wathen(15);
+    for (by, most) in [("cg", 40), ("richardson", 300)] {
+        let (outcome, ..) = solve(&a, Amg::new(options()), by);
+        assert!(outcome.converged() && outcome.iterations <= most, "{by}: {outcome:?}");
+    }
+}

@@ -1,7 +1,7 @@
 //! What preconditioners reject, report and guarantee: places in errors, equal bits on any number of threads,
 //! complex matrices.
 use crate::generated;
-use lacuna_engine::{Complex64, Device, Error, Reference, Scalar};
+use lacuna_engine::{Complex64, Device, Error, Reason, Reference, Scalar};
 use lacuna_formats::{Csr, Triplets};
 use lacuna_solvers::{
     Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Setup, Solver, Stop, method, preconditioner,
@@ -386,4 +386,25 @@ fn every_preconditioner_may_stand_on_either_side() {
             assert!(outcome.converged(), "{} {side}: {outcome:?}", info.name);
         }
     }
+}
+
+/// Clusters of unknowns that are all but equal: `D⁻¹ A` has eigenvalues up to their number.
+fn clusters(count: usize, size: usize) -> Csr<f64> {
+    let mut all = Triplets::new(count * size, count * size);
+    for (i, j) in (0..count * size).flat_map(|i| (0..size).map(move |j| (i, i / size * size + j))) {
+        all.push(i, j, if i == j { 1.1 + (i % 7) as f64 * 0.01 } else { 1.0 });
+    }
+    all.to_csr().unwrap()
+}
+
+#[test]
+fn neumann_is_definite_where_eigenvalues_are_large() {
+    let a = clusters(60, 5);
+    let (outcome, _, lines) = solve(&a, "neumann", "cg");
+    assert!(outcome.converged(), "{outcome:?}");
+    assert!(lines.iter().any(|line| line.starts_with("damping 0.3")), "{lines:?}");
+    let (outcome, ..) = solve(&a, "neumann:omega=0.9", "cg");
+    assert_eq!(outcome.reason, Reason::IndefinitePreconditioner);
+    let (.., lines) = solve(&generated::<f64>("gen:poisson2d:9x9"), "neumann", "cg");
+    assert!(lines.contains(&"damping 0.9000".into()), "{lines:?}");
 }

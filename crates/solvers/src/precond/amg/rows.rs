@@ -29,6 +29,8 @@ pub(super) struct Rows<T> {
     pub(super) weakest: f64,
     /// `‖D⁻¹A‖∞`
     pub(super) norm: f64,
+    /// `‖W A‖∞` with the weights `W` of SPAI(0).
+    pub(super) spai_norm: f64,
     /// Whether `A = Aᴴ`, up to hash collisions (2^-64).
     pub(super) hermitian: bool,
     /// The first row whose diagonal entry is 0, missing or has no finite reciprocal.
@@ -54,6 +56,7 @@ fn hash<T: Scalar>(i: usize, j: usize, v: T) -> u64 {
 struct Part {
     weakest: f64,
     norm: f64,
+    spai_norm: f64,
     above: u64,
     below: u64,
     real_diagonal: bool,
@@ -75,8 +78,14 @@ impl<T: Scalar> Rows<T> {
             .zip(cut(&runs, &mut strong_in_sum))
             .zip(&runs);
         let look = |(((spai, strongest), strong_in_sum), run): RowsOfRun<'_, T>| {
-            let mut part =
-                Part { weakest: f64::INFINITY, norm: 0.0, above: 0, below: 0, real_diagonal: true };
+            let mut part = Part {
+                weakest: f64::INFINITY,
+                norm: 0.0,
+                spai_norm: 0.0,
+                above: 0,
+                below: 0,
+                real_diagonal: true,
+            };
             for (((i, spai), strongest), strong_in_sum) in
                 run.clone().zip(spai).zip(strongest).zip(strong_in_sum)
             {
@@ -106,6 +115,7 @@ impl<T: Scalar> Rows<T> {
                 (*strongest, *strong_in_sum) = (most, all > STRONG_SUM);
                 part.weakest = part.weakest.min(least);
                 part.norm = part.norm.max(sum);
+                part.spai_norm = part.spai_norm.max(sum / squares);
                 part.real_diagonal &= d.im() == 0.0;
             }
             part
@@ -119,6 +129,7 @@ impl<T: Scalar> Rows<T> {
             hermitian: known_hermitian.unwrap_or(mirrored),
             weakest: parts.iter().fold(f64::INFINITY, |least, p| least.min(p.weakest)),
             norm: parts.iter().fold(0.0, |most, p| most.max(p.norm)),
+            spai_norm: parts.iter().fold(0.0, |most, p| most.max(p.spai_norm)),
             diagonal,
             scale,
             spai,

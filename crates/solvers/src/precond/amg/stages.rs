@@ -16,6 +16,27 @@ use std::time::{Duration, Instant};
 /// Steps of the estimate of a spectral radius: for the prolongator, which a low one does no harm, and for a smoother, which must not amplify.
 const STEPS: usize = 5;
 const STEPS_FOR_SMOOTHER: usize = 10;
+/// The eigenvalue of `W A` from which on smoothing amplifies, `W` being the weights of SPAI(0): the cycle is not definite then.
+const AMPLIFIED: f64 = 2.0;
+/// The largest estimate of it that is left as it is.
+const MOST: f64 = 1.9;
+/// The eigenvalue that a larger one is brought to: what damps the upper part of a spectrum most evenly.
+const DAMPED: f64 = 4.0 / 3.0;
+/// What an estimate of it is raised by.
+const RAISED: f64 = 1.1;
+
+/// The factor of the weights of SPAI(0) with which smoothing converges for a definite matrix: 1 where a bound shows that it does.
+fn spai_damping<T: Scalar>(a: &Csr<T>, rows: &Rows<T>) -> Result<T> {
+    if !rows.hermitian || rows.spai_norm < AMPLIFIED {
+        return Ok(T::one());
+    }
+    let by =
+        |i: usize| if rows.spai[i] == T::zero() { rows.diagonal[i] } else { T::one().quotient(rows.spai[i]) };
+    let by = parallel::collect(rows.spai.len(), 1 << 14, by);
+    let scaled = Filtered { by: by.into(), ..Filtered::new(a, rows, &Filter::All, None) };
+    let largest = (RAISED * radius(&scaled, STEPS_FOR_SMOOTHER)?).min(rows.spai_norm);
+    Ok(T::from_real(if largest <= MOST { 1.0 } else { DAMPED / largest }))
+}
 
 /// A prolongator, with what belongs to the next level.
 pub(super) struct Prolongator<T: Scalar> {
@@ -64,8 +85,10 @@ impl Times {
     ) -> Result<(Smoother<T>, Option<f64>)> {
         let was_spai = former.is_some_and(|former| former.kind == Smoothing::Spai0);
         if was_spai || amg.smoothing != Smoothing::Chebyshev || !rows.hermitian {
-            let copy = || parallel::collect(rows.spai.len(), 1 << 14, |i| rows.spai[i]);
-            return Ok((self.add("smoother", || Smoother::spai0(copy())), None));
+            let damping = self.add("radius", || spai_damping(a, rows))?;
+            let weight = |i: usize| damping * rows.spai[i];
+            let weights = || parallel::collect(rows.spai.len(), 1 << 14, weight);
+            return Ok((self.add("smoother", || Smoother::spai0(weights())), None));
         }
         let whole = Filtered::new(a, rows, &Filter::All, None);
         let rho = self.add("radius", || radius(&whole, STEPS_FOR_SMOOTHER))?;
