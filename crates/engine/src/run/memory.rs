@@ -27,6 +27,25 @@ pub fn check(operation: &str, bytes: u64) -> Result<()> {
     }
 }
 
+/// As [`check`], and asks the system for the memory, which it gets back at once: for what allocates so much in many steps that
+/// cannot be refused.
+///
+/// # Errors
+/// [`Error::OutOfMemory`] for the operation.
+pub fn probe(operation: &str, bytes: u64) -> Result<()> {
+    check(operation, bytes)?;
+    let room = usize::try_from(bytes).map_err(|_| ()).and_then(|bytes| {
+        let mut room = Vec::<u8>::new();
+        room.try_reserve_exact(bytes).map_err(|_| ())
+    });
+    room.map_err(|()| Error::OutOfMemory {
+        operation: operation.into(),
+        device: "the host".into(),
+        requested: bytes,
+        available: None,
+    })
+}
+
 #[cfg(target_os = "linux")]
 mod system {
     use std::fs::read_to_string;
@@ -105,6 +124,7 @@ mod tests {
     fn there_is_some_but_not_any_amount() {
         assert!(available().is_some_and(|bytes| bytes > 1 << 20));
         assert!(check("little", 1).is_ok());
+        assert!(probe("little", 1 << 20).is_ok() && probe("much", 1 << 60).is_err());
         let refused = check("much", u64::MAX).expect_err("more than there is").to_string();
         assert!(
             refused.starts_with("much: out of memory on the host: 18446744073709551615 bytes"),

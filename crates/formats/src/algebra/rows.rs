@@ -37,14 +37,31 @@ impl<T: Scalar> RowWriter<T> {
 
     /// Reserves space for more entries.
     pub fn reserve(&mut self, entries: usize) {
-        self.columns.reserve(entries);
-        self.values.reserve(entries);
+        self.has_room(entries);
+    }
+
+    /// Reserves space for more entries; memory that runs out is an error of [`build_rows`].
+    fn has_room(&mut self, entries: usize) -> bool {
+        let reserved = self.columns.try_reserve(entries).is_ok() && self.values.try_reserve(entries).is_ok();
+        if !reserved && self.error.is_none() {
+            let all = self.columns.len().saturating_add(entries);
+            self.error = Some(Error::OutOfMemory {
+                operation: self.operation.into(),
+                device: "the host".into(),
+                requested: all.saturating_mul(size_of::<u32>() + size_of::<T>()) as u64,
+                available: None,
+            });
+        }
+        reserved
     }
 
     /// Appends a row with these entries, in any order of columns, without repetition. A column that is out of
     /// range or repeated, or a value that is not finite, is an error of [`build_rows`].
     pub fn row(&mut self, columns: &[u32], values: &[T]) {
         let start = self.columns.len();
+        if !self.has_room(columns.len()) {
+            return;
+        }
         if columns.windows(2).all(|w| w[0] < w[1]) {
             self.columns.extend_from_slice(columns);
             self.values.extend_from_slice(values);

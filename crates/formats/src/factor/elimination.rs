@@ -2,7 +2,7 @@
 use super::ilut::{IlutOptions, OPERATION};
 use crate::Csr;
 use crate::algebra::build_rows;
-use lacuna_engine::{Result, Scalar};
+use lacuna_engine::{Error, Result, Scalar};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -17,6 +17,17 @@ impl<T: Scalar> Columns<T> {
     fn new() -> Self {
         Columns { ends: vec![0], rows: Vec::new(), values: Vec::new() }
     }
+    /// Makes room for more entries.
+    fn reserve(&mut self, entries: usize) -> Result<()> {
+        let reserved = self.rows.try_reserve(entries).is_ok() && self.values.try_reserve(entries).is_ok();
+        reserved.then_some(()).ok_or_else(|| Error::OutOfMemory {
+            operation: OPERATION.into(),
+            device: "the host".into(),
+            requested: ((self.rows.len() + entries) * (size_of::<u32>() + size_of::<T>())) as u64,
+            available: None,
+        })
+    }
+
     /// Converts to rows, renumbered by `name`.
     pub(super) fn transposed(self, n: usize, name: impl Fn(u32) -> u32 + Sync) -> Result<Csr<T>> {
         let runs = std::iter::once(0..n).collect();
@@ -128,7 +139,7 @@ impl<T: Scalar> Elimination<T> {
         options: &IlutOptions,
         largest: f64,
         room: usize,
-    ) {
+    ) -> Result<()> {
         let modulus = |work: &Self, row: u32| work.x[row as usize].modulus();
         let mut best = (0.0, NONE);
         for &row in &self.open {
@@ -190,6 +201,8 @@ impl<T: Scalar> Elimination<T> {
         }
         self.ranked.sort_unstable_by_key(|&(_, above, at)| (above, at));
         let inverse = T::one().quotient(pivot);
+        self.lower.reserve(self.ranked.len())?;
+        self.upper.reserve(self.ranked.len() + 1)?;
         for &(_, of_upper, at) in &self.ranked {
             if of_upper {
                 let (step, u) = self.above[at as usize];
@@ -207,5 +220,6 @@ impl<T: Scalar> Elimination<T> {
         for &row in &self.open {
             (self.x[row as usize], self.used[row as usize]) = (T::zero(), false);
         }
+        Ok(())
     }
 }

@@ -26,6 +26,9 @@ pub fn ic0<T: Scalar>(a: &Csr<T>, pivots: Pivots) -> Result<Incomplete<T>> {
     })(a, pivots)
 }
 
+/// The entries of a row are looked for in a row this many times as long.
+const SEARCH: usize = 32;
+
 fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stopped> {
     let (row_ptr, columns) = (a.row_ptr(), a.col_idx());
     let mut reciprocal = vec![T::zero(); a.rows()];
@@ -42,8 +45,16 @@ fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stopped> {
             let mut sum = values[k];
             if k > start {
                 let other = row_ptr[j] as usize..row_ptr[j + 1] as usize - 1;
-                for (&c, &v) in columns[other.clone()].iter().zip(&values[other]) {
-                    sum -= row[c as usize] * v.conj();
+                if other.len() > SEARCH * (k - start) {
+                    for at in start..k {
+                        if let Ok(found) = columns[other.clone()].binary_search(&columns[at]) {
+                            sum -= values[at] * values[other.start + found].conj();
+                        }
+                    }
+                } else {
+                    for (&c, &v) in columns[other.clone()].iter().zip(&values[other]) {
+                        sum -= row[c as usize] * v.conj();
+                    }
                 }
             }
             let l = sum * reciprocal[j];

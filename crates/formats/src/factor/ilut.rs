@@ -96,7 +96,7 @@ pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions, check: Check<'_>) -> R
             given += rows.len();
             // What the previous columns left of their share.
             let room = ((options.fill * given as f64) as usize).saturating_sub(kept);
-            work.finish(step, column, options, largest, room.max(1));
+            work.finish(step, column, options, largest, room.max(1))?;
             kept = work.entries();
         }
         let Elimination { lower, upper, rows, place, replaced, .. } = work;

@@ -24,6 +24,8 @@ pub struct FsaiOptions {
     pub steps: usize,
     /// The largest number of entries that a step adds to a row.
     pub add: usize,
+    /// The largest number of entries of a row: of more, the largest ones are kept.
+    pub entries: usize,
     /// A row stops growing once a step enlarges its diagonal entry by at most this fraction.
     pub tolerance: f64,
 }
@@ -32,7 +34,7 @@ lacuna_engine::setters!(FsaiOptions { power: usize, steps: usize, add: usize, to
 
 impl Default for FsaiOptions {
     fn default() -> Self {
-        FsaiOptions { power: 1, steps: 0, add: 5, tolerance: 1e-3 }
+        FsaiOptions { power: 1, steps: 0, add: 5, entries: 256, tolerance: 1e-3 }
     }
 }
 
@@ -45,7 +47,8 @@ impl Default for FsaiOptions {
 /// * Cost of an application: two products with matrices of the size of the pattern. Storage: both, and a
 ///   vector.
 /// * Set-up: a dense Cholesky factorisation per row, and one more for each growth step, on all threads, with
-///   the same bits on any number of them. New values keep the pattern.
+///   the same bits on any number of them. New values keep the pattern. Rows with more than [`FsaiOptions::entries`] entries are cut,
+///   and no pattern grows through a row with more than 1024.
 /// * Reference: Kolotilina and Yeremin 1993, doi:10.1137/0614004; steps by Janna and Ferronato 2011, doi:10.1137/100810368.
 #[derive(Default)]
 pub struct Fsai {
@@ -66,6 +69,7 @@ impl Fsai {
             },
             OptionInfo { key: "steps", default: "0", about: "in which the pattern grows instead, 0 to 20" },
             OptionInfo { key: "add", default: "5", about: "entries of a row that a step adds, 1 to 16" },
+            OptionInfo { key: "entries", default: "256", about: "the most entries of a row, 1 to 1024" },
             OptionInfo { key: "tolerance", default: "0.001", about: "of what a step must bring, 0 to 1" },
         ],
         needs_diagonal: true,
@@ -83,6 +87,8 @@ impl Fsai {
             power: settings.number("power", "a whole number from 1 to 4", |p| (1..=4).contains(p))?,
             steps: settings.number("steps", "a whole number from 0 to 20", |s| *s <= 20)?,
             add: settings.number("add", "a whole number from 1 to 16", |a| (1..=16).contains(a))?,
+            entries: settings
+                .number("entries", "a whole number from 1 to 1024", |e| (1..=1024).contains(e))?,
             tolerance: settings.number("tolerance", "a number from 0 to 1", |t| (0.0..=1.0).contains(t))?,
         }))
     }
@@ -104,6 +110,7 @@ impl<T: Scalar> Preconditioner<T> for Fsai {
         say(own.power != usual.power, format!("power={}", own.power));
         say(own.steps != usual.steps, format!("steps={}", own.steps));
         say(own.add != usual.add, format!("add={}", own.add));
+        say(own.entries != usual.entries, format!("entries={}", own.entries));
         say(own.tolerance != usual.tolerance, format!("tolerance={}", own.tolerance));
         name_with("fsai", said)
     }
@@ -116,7 +123,7 @@ impl<T: Scalar> Preconditioner<T> for Fsai {
         }
         let options = self.options;
         let g = factor(a, setup, |local, i| match options.steps {
-            0 => local.reach(a, i, options.power) && local.solve(a),
+            0 => local.reach(a, i, &options) && local.solve(a),
             _ => local.grow(a, i, &options),
         })?;
         self.pattern = (options.steps > 0).then(|| (g.row_ptr().to_vec(), g.col_idx().to_vec()));

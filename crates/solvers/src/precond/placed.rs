@@ -295,6 +295,9 @@ impl Memory<'_> {
     }
 }
 
+/// Copies of the matrix for which every set-up finds room before it begins: two factors, and one in another order.
+const COPIES: usize = 3;
+
 /// The parts of a preconditioner, with sparse algebra on a device unless the caller has given another.
 fn made<T: Scalar>(
     dev: &Device,
@@ -306,8 +309,10 @@ fn made<T: Scalar>(
     let mut algebra = OnDevice(dev);
     let setup = &mut setup.or_algebra(&mut algebra);
     setup.check()?;
+    let operation = format!("preconditioner `{}`", kind.name());
+    setup.check_room(&operation, host, COPIES)?;
     let mut parts = kind.set_up(host, setup)?;
-    setup.check_memory(&format!("preconditioner `{}`", kind.name()), parts.bytes() as u64)?;
+    setup.check_memory(&operation, parts.bytes() as u64)?;
     parts.finish_report(start.elapsed());
     Ok(parts)
 }

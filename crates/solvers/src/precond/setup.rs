@@ -6,6 +6,9 @@ use lacuna_formats::algebra::{RowWriter, build_rows_with};
 use lacuna_formats::parallel::map_checked;
 use std::ops::{ControlFlow, Range};
 
+/// Vectors for which [`Setup::check_room`] leaves room.
+const VECTORS: usize = 8;
+
 /// The progress of a running set-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetupProgress {
@@ -138,7 +141,17 @@ impl<'a, T: Scalar> Setup<'a, T> {
             let message = format!("it would take {bytes} bytes; the limit is {most}");
             return Err(Error::Unsupported { operation: what.into(), message });
         }
-        memory::check(what, bytes)
+        memory::probe(what, bytes)
+    }
+
+    /// Fails unless the host has room for so many copies of a matrix, and some vectors.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub(super) fn check_room(&self, what: &str, a: &Csr<T>, copies: usize) -> Result<()> {
+        let entries = copies.saturating_mul(a.nnz()).saturating_mul(size_of::<T>() + size_of::<u32>());
+        let vectors = VECTORS * a.rows().max(a.cols()) * size_of::<T>();
+        memory::probe(what, entries.saturating_add(vectors) as u64)
     }
 
     /// The results of `work` for each task, in task order, each by some thread. `init` makes working memory for a thread.

@@ -408,3 +408,36 @@ fn neumann_is_definite_where_eigenvalues_are_large() {
     let (.., lines) = solve(&generated::<f64>("gen:poisson2d:9x9"), "neumann", "cg");
     assert!(lines.contains(&"damping 0.9000".into()), "{lines:?}");
 }
+
+/// The identity with row and column `at` full: the last, the first, or one between.
+fn arrow(n: usize, at: usize) -> Csr<f64> {
+    let others = || (0..n).filter(move |&i| i != at);
+    let mut entries: Vec<_> = others().flat_map(|i| [(i, i, 2.0), (i, at, -0.5), (at, i, -0.5)]).collect();
+    entries.push((at, at, n as f64));
+    matrix(n, &entries)
+}
+
+/// The work of a set-up does not grow with the square of the longest row.
+#[test]
+fn a_full_row_is_affordable() {
+    let n = 20_000;
+    for at in [0, n / 2, n - 1] {
+        let a = arrow(n, at);
+        for (kind, by) in [
+            ("fsai", "cg"),
+            ("fsai:power=2", "cg"),
+            ("fsai:steps=3", "cg"),
+            ("spai", "gmres"),
+            ("ic0", "cg"),
+            ("ilu0", "cg"),
+            ("ssor", "cg"),
+            ("block-jacobi", "cg"),
+            ("ilut", "gmres"),
+        ] {
+            let (outcome, ..) = solve(&a, kind, by);
+            assert!(outcome.converged(), "{kind}, {at}: {outcome:?}");
+        }
+    }
+    let (.., lines) = solve(&arrow(600, 599), "fsai:entries=8", "cg");
+    assert!(lines.contains(&"entries of a row 1.0".into()), "{lines:?}");
+}

@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// Part of the rows that a level may keep.
 const SHRINKS: f64 = 0.8;
+/// Copies of the matrix of a level for which there is room before the next one is made.
+const COPIES: usize = 3;
 /// Levels at the most.
 const MOST_LEVELS: usize = 24;
 /// Rows of the largest matrix whose dense inverse is taken where nothing coarser can be made.
@@ -151,6 +153,7 @@ impl<T: Scalar> Hierarchy<T> {
         setup: &mut Setup<'_, T>,
     ) -> Result<Option<(Level<T>, NearNull<T>)>> {
         let depth = self.levels.len();
+        setup.check_room(OPERATION, a, COPIES)?;
         // Nodes are aggregated where there are several unknowns a node.
         let (mut of_nodes, mut nodes) = (None, None);
         if let NearNull::Modes(modes) = near_null {

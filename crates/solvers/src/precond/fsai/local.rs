@@ -3,6 +3,11 @@ use super::FsaiOptions;
 use lacuna_engine::Scalar;
 use lacuna_formats::Csr;
 
+/// No pattern grows through a row with more entries, unless it is the row itself: all rows coupled to it would be as long.
+const LONG: usize = 1024;
+/// The entries of a row that are looked through for one of its pattern, rather than searched.
+const DENSE: usize = 16;
+
 /// Workspace of a thread.
 pub(super) struct Local<T> {
     /// Columns of the row in increasing order; the last is the diagonal.
@@ -43,17 +48,23 @@ impl<T: Scalar> Local<T> {
         !pattern.is_empty()
     }
 
-    /// Sets the pattern of row `i` to the columns reached in at most `power` steps, up to the diagonal.
-    pub(super) fn reach(&mut self, a: &Csr<T>, i: usize, power: usize) -> bool {
+    /// Sets the pattern of row `i` to the columns reached in at most `power` steps, up to the diagonal; if these are too many, to
+    /// the diagonal and those of the largest entries.
+    pub(super) fn reach(&mut self, a: &Csr<T>, i: usize, options: &FsaiOptions) -> bool {
         let own = i as u32 + 1;
         self.reached.clear();
         self.reached.push(i as u32);
         self.mark[i] = own;
         let mut from = 0;
-        for _ in 0..power {
+        for _ in 0..options.power {
             let to = self.reached.len();
             for k in from..to {
-                for &j in a.row_slices(self.reached[k] as usize).0 {
+                let through = self.reached[k] as usize;
+                let columns = a.row_slices(through).0;
+                if through != i && columns.len() > LONG {
+                    continue;
+                }
+                for &j in columns {
                     if std::mem::replace(&mut self.mark[j as usize], own) != own {
                         self.reached.push(j);
                     }
@@ -63,6 +74,17 @@ impl<T: Scalar> Local<T> {
         }
         self.pattern.clear();
         self.pattern.extend(self.reached.iter().filter(|&&j| j as usize <= i));
+        if self.pattern.len() > options.entries {
+            let (columns, values) = a.row_slices(i);
+            // Of two as large, the nearer one.
+            let size = |j: u32| match columns.binary_search(&j) {
+                _ if j as usize == i => f64::INFINITY,
+                Ok(at) => values[at].modulus(),
+                Err(_) => 0.0,
+            };
+            self.pattern.sort_by(|&j, &l| size(l).total_cmp(&size(j)).then(l.cmp(&j)));
+            self.pattern.truncate(options.entries);
+        }
         self.pattern.sort_unstable();
         true
     }
@@ -80,6 +102,9 @@ impl<T: Scalar> Local<T> {
             // The gradient: products of rows of A with the current row of G, left of the diagonal.
             self.gains.clear();
             for (&j, g) in self.pattern.iter().zip(&self.solution) {
+                if j != own && a.row_slices(j as usize).0.len() > LONG {
+                    continue;
+                }
                 for (k, v) in a.row_entries(j as usize).take_while(|&(k, _)| k < i) {
                     if self.gain[k] == T::zero() {
                         self.gains.push((0.0, k as u32));
@@ -97,7 +122,7 @@ impl<T: Scalar> Local<T> {
             // gain.
             self.gains.retain(|(promise, _)| *promise > 0.0);
             self.gains.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            self.gains.truncate(options.add);
+            self.gains.truncate(options.add.min(options.entries.saturating_sub(self.pattern.len())));
             if self.gains.is_empty() {
                 break;
             }
@@ -123,6 +148,14 @@ impl<T: Scalar> Local<T> {
         self.dense.resize(at(m), T::zero());
         for (r, &row) in self.pattern.iter().enumerate() {
             let (columns, values) = a.row_slices(row as usize);
+            if columns.len() > DENSE * m {
+                for (place, j) in self.pattern[..=r].iter().enumerate() {
+                    if let Ok(k) = columns.binary_search(j) {
+                        self.dense[at(r) + place] = values[k];
+                    }
+                }
+                continue;
+            }
             let mut place = 0;
             for (&j, &v) in columns.iter().zip(values) {
                 if j > row {
