@@ -441,3 +441,36 @@ fn a_full_row_is_affordable() {
     let (.., lines) = solve(&arrow(600, 599), "fsai:entries=8", "cg");
     assert!(lines.contains(&"entries of a row 1.0".into()), "{lines:?}");
 }
+
+/// A full row or column costs LU factors little, since the matrix or its transpose is factored; what both cost is counted first.
+#[cfg(feature = "direct")]
+#[test]
+fn limits_hold_for_the_factors_that_are_made() {
+    let n = 4000;
+    let chain = |full: &dyn Fn(usize) -> Option<(usize, usize)>| {
+        let below = (1..n).map(|i| (i, i - 1, -1.0));
+        let more = (0..n).filter_map(|i| full(i).map(|(i, j)| (i, j, 1.0 / n as f64)));
+        let mut all = Triplets::new(n, n);
+        (0..n).map(|i| (i, i, 2.5)).chain(below).chain(more).for_each(|(i, j, v)| all.push(i, j, v));
+        all.to_csr().unwrap()
+    };
+    let (column, row): (Csr<f64>, Csr<f64>) = (chain(&|i| Some((i, n / 2))), chain(&|i| Some((n / 2, i))));
+    for a in [&column, &row] {
+        let (outcome, _, lines) = solve(a, "direct:memory=0.002", "richardson");
+        assert!(outcome.converged() && outcome.iterations <= 2, "{lines:?} {outcome:?}");
+        let dev = Device::new(Reference::new());
+        let on = dev.matrix(Arc::new(a.clone())).unwrap();
+        let adjoint = dev.matrix(Arc::new(a.adjoint())).unwrap();
+        let m = Placed::new(&dev, named("direct"), a, *on, Setup::new()).unwrap();
+        let pair = lacuna_engine::WithAdjoint(&on, &adjoint);
+        let by = method("bicg", &Options::default()).unwrap();
+        let mut solver = Solver::new(&dev, &pair, Some(&m), &*by, Stop::default()).unwrap();
+        assert!(solver.solve(&vec![1.0; n], &mut vec![0.0; n]).unwrap().converged());
+    }
+    let mut both = Triplets::new(n, n);
+    column.entries().for_each(|(i, j, v)| both.push(i, j, v));
+    row.entries().filter(|(i, j, _)| i != j).for_each(|(i, j, v)| both.push(i, j, v));
+    let refused = named::<f64>("direct:memory=0.002").set_up(&both.to_csr().unwrap(), &mut Setup::new());
+    let said = refused.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(said.contains("the limit is memory=0.002"), "{said}");
+}

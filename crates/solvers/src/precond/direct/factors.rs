@@ -1,15 +1,15 @@
 //! Factors by `faer`, on one thread: with another number of threads its supernodes are summed in another
 //! order.
+use super::cost::Cost;
 use super::{DirectOptions, OPERATION};
 use crate::Setup;
 use crate::explain::unmatched;
 use crate::precond::hermitian::check_hermitian;
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
-use faer::sparse::linalg::cholesky::{
-    LltRef, SymbolicCholesky, SymbolicCholeskyRaw, factorize_symbolic_cholesky,
-};
+use faer::sparse::linalg::LuError;
+use faer::sparse::linalg::cholesky::{LltRef, SymbolicCholesky, factorize_symbolic_cholesky};
 use faer::sparse::linalg::lu::{LuRef, NumericLu, SymbolicLu, factorize_symbolic_lu};
-use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
+use faer::sparse::{FaerError, SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::Csr;
@@ -19,6 +19,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Seconds per operation and per entry of the factors on one thread.
 const SPEED_OF_CHOLESKY: [f64; 2] = [4e-11, 2e-8];
 const SPEED_OF_LU: [f64; 2] = [1e-10, 7e-8];
+
+/// Operations for each entry of the matrix up to which only one of the matrix and its transpose is looked at, and the part that the
+/// other must take at most to be factored.
+const CHEAP: f64 = 100.0;
+const HALF: f64 = 0.5;
 
 /// A number type in which factors are computed.
 pub(super) trait Number: Scalar + faer::traits::ComplexField {}
@@ -45,22 +50,24 @@ pub(super) struct Factors<W: Number> {
 }
 
 enum Form<W: Number> {
-    Cholesky { symbolic: SymbolicCholesky<u32>, values: Vec<W> },
-    Lu { symbolic: SymbolicLu<u32>, numeric: NumericLu<u32, W> },
-}
-
-/// The cost of a factorisation, counted before it.
-#[derive(Clone, Copy, Debug)]
-struct Cost {
-    entries: f64,
-    operations: f64,
+    Cholesky {
+        symbolic: SymbolicCholesky<u32>,
+        values: Vec<W>,
+    },
+    /// Of the transpose, or of the matrix itself if it is `upright`.
+    Lu {
+        symbolic: SymbolicLu<u32>,
+        numeric: NumericLu<u32, W>,
+        upright: bool,
+    },
 }
 
 /// The order and the size of the factors of a pattern.
-pub(super) struct Analysis {
-    symbolic: SymbolicCholesky<u32>,
-    /// Whether Cholesky factors are tried.
-    definite: bool,
+pub(super) enum Analysis {
+    /// Of Cholesky factors.
+    Cholesky(SymbolicCholesky<u32>, Cost),
+    /// Of LU factors of the transpose, or of the matrix itself if that is `upright`.
+    Lu { symbolic: SymbolicLu<u32>, cost: Cost, upright: bool },
 }
 
 impl Analysis {
@@ -72,27 +79,49 @@ impl Analysis {
         }
         let n = a.rows();
         let positive = a.diagonal().iter().all(|d| d.re() > 0.0);
+        if !positive || check_hermitian(OPERATION, a).is_err() {
+            return Analysis::lu(a);
+        }
         let symbolic = guarded(|| {
             let (ptr, columns) = upper(a)?;
             let pattern = SymbolicSparseColMatRef::new_checked(n, n, &ptr, None, &columns);
             let (order, parameters) = (Default::default(), Default::default());
-            factorize_symbolic_cholesky(pattern, Side::Lower, order, parameters).map_err(failed)
+            factorize_symbolic_cholesky(pattern, Side::Lower, order, parameters).map_err(refused(0.0))
         })?;
-        Ok(Analysis { symbolic, definite: positive && check_hermitian(OPERATION, a).is_ok() })
+        let cost = Cost::of(&symbolic);
+        Ok(Analysis::Cholesky(symbolic, cost))
+    }
+
+    fn lu<T: Scalar>(a: &Csr<T>) -> Result<Self> {
+        let (n, mirror) = (a.rows(), a.transpose());
+        guarded(|| {
+            let pattern = SymbolicSparseColMatRef::new_checked(n, n, a.row_ptr(), None, a.col_idx());
+            let transposed =
+                SymbolicSparseColMatRef::new_checked(n, n, mirror.row_ptr(), None, mirror.col_idx());
+            let of = |pattern, transposed| {
+                let symbolic = factorize_symbolic_lu(pattern, Default::default()).map_err(refused(0.0))?;
+                let cost = Cost::of_lu(&symbolic, pattern, transposed)?;
+                Ok::<_, Error>((symbolic, cost))
+            };
+            let (symbolic, cost) = of(pattern, transposed)?;
+            // A dense row of what is factored fills the factors, a dense column does not.
+            if cost.operations > CHEAP * a.nnz() as f64 {
+                let (symbolic, other) = of(transposed, pattern)?;
+                if other.operations < HALF * cost.operations {
+                    return Ok(Analysis::Lu { symbolic, cost: other, upright: true });
+                }
+            }
+            Ok(Analysis::Lu { symbolic, cost, upright: false })
+        })
     }
 
     /// Seconds that the factorisation is expected to take.
     pub(super) fn seconds(&self) -> f64 {
-        let [operation, entry] = if self.definite { SPEED_OF_CHOLESKY } else { SPEED_OF_LU };
-        let cost = self.cost();
+        let (cost, [operation, entry]) = match self {
+            Analysis::Cholesky(_, cost) => (cost, SPEED_OF_CHOLESKY),
+            Analysis::Lu { cost, .. } => (cost, SPEED_OF_LU),
+        };
         cost.operations * operation + cost.entries * entry
-    }
-
-    /// The cost of Cholesky factors; or of both factors of `L U`, and their fill from pivoting, estimated from
-    /// a symmetric pattern.
-    fn cost(&self) -> Cost {
-        let cost = Cost::of(&self.symbolic);
-        if self.definite { cost } else { cost.twice() }
     }
 }
 
@@ -108,31 +137,25 @@ impl<W: Number> Factors<W> {
         setup: &mut Setup<'_, T>,
     ) -> Result<Self> {
         let n = a.rows();
-        let cost = analysis.cost();
+        setup.progress("factors", 0, None)?;
+        let (form, cost) = match analysis {
+            Analysis::Cholesky(symbolic, cost) => (Form::Cholesky { symbolic, values: Vec::new() }, cost),
+            Analysis::Lu { symbolic, cost, upright } => {
+                (Form::Lu { symbolic, numeric: NumericLu::new(), upright }, cost)
+            }
+        };
         cost.check::<W>(options)?;
         setup.check_memory(OPERATION, cost.bytes::<W>() as u64)?;
-        setup.progress("factors", 0, None)?;
-        if analysis.definite {
-            let form = Form::Cholesky { symbolic: analysis.symbolic, values: Vec::new() };
-            let mut factors = Factors { form, cost, rows: vec![0; n], columns: vec![0; n] };
-            // The factorisation detects pivots that are not positive; LU then needs no sign.
-            if factors.refactor(a).is_ok() {
-                return Ok(factors);
-            }
-            cost.twice().check::<W>(options)?;
-            setup.check_memory(OPERATION, cost.twice().bytes::<W>() as u64)?;
-            setup.check()?;
-        }
-        let cost = if analysis.definite { cost.twice() } else { cost };
-        let symbolic = guarded(|| {
-            let pattern = SymbolicSparseColMatRef::new_checked(n, n, a.row_ptr(), None, a.col_idx());
-            factorize_symbolic_lu(pattern, Default::default()).map_err(failed)
-        })?;
-        setup.check()?;
-        let form = Form::Lu { symbolic, numeric: NumericLu::new() };
+        let is_cholesky = matches!(form, Form::Cholesky { .. });
         let mut factors = Factors { form, cost, rows: vec![0; n], columns: vec![0; n] };
-        factors.refactor(a)?;
-        Ok(factors)
+        match factors.refactor(a) {
+            // The factorisation detects pivots that are not positive; LU then needs no sign.
+            Err(error) if is_cholesky && !matches!(error, Error::OutOfMemory { .. }) => {
+                setup.check()?;
+                Factors::new(a, Analysis::lu(a)?, options, setup)
+            }
+            made => made.map(|()| factors),
+        }
     }
 
     /// Factors a matrix of the same pattern, with the same order if its values allow it. Cancelled only before the factors
@@ -167,14 +190,17 @@ impl<W: Number> Factors<W> {
             W::from_parts(v.re(), v.im()).scale_by_power_of_two(by)
         });
         let scaled: Vec<W> = scaled.collect();
-        let form = &mut self.form;
+        let (form, bytes) = (&mut self.form, self.cost.bytes::<W>());
         guarded(|| {
             let pattern = SymbolicSparseColMatRef::new_checked(n, n, a.row_ptr(), None, a.col_idx());
             let transposed = SparseColMatRef::new(pattern, &scaled[..]);
             match form {
                 Form::Cholesky { symbolic, values } => {
                     let count = symbolic.len_val();
-                    values.try_reserve_exact(count.saturating_sub(values.len())).map_err(failed)?;
+                    let more = count.saturating_sub(values.len());
+                    values
+                        .try_reserve_exact(more)
+                        .map_err(|_| out_of_memory((count * size_of::<W>()) as u64))?;
                     values.resize(count, W::zero());
                     let parameters = Default::default();
                     let mut memory =
@@ -192,14 +218,26 @@ impl<W: Number> Factors<W> {
                     );
                     made.map(drop).map_err(failed)
                 }
-                Form::Lu { symbolic, numeric } => {
+                Form::Lu { symbolic, numeric, upright } => {
                     let parameters = Default::default();
                     let mut memory =
                         memory(symbolic.factorize_numeric_lu_scratch::<W>(Par::Seq, parameters))?;
                     let stack = MemStack::new(&mut memory);
-                    let made =
-                        symbolic.factorize_numeric_lu(numeric, transposed, Par::Seq, stack, parameters);
-                    made.map(drop).map_err(failed)
+                    let mirror =
+                        upright.then(|| a.with_values(scaled.clone()).map(|a| a.transpose())).transpose()?;
+                    let factored = match &mirror {
+                        Some(mirror) => {
+                            let (ptr, idx) = (mirror.row_ptr(), mirror.col_idx());
+                            let pattern = SymbolicSparseColMatRef::new_checked(n, n, ptr, None, idx);
+                            SparseColMatRef::new(pattern, mirror.values())
+                        }
+                        None => transposed,
+                    };
+                    let made = symbolic.factorize_numeric_lu(numeric, factored, Par::Seq, stack, parameters);
+                    made.map(drop).map_err(|error| match error {
+                        LuError::Generic(error) => refused(bytes)(error),
+                        error => failed(error),
+                    })
                 }
             }
         })?;
@@ -240,15 +278,16 @@ impl<W: Number> Factors<W> {
                     MemStack::new(&mut memory),
                 );
             }
-            Form::Lu { symbolic, numeric } => {
+            Form::Lu { symbolic, numeric, upright } => {
                 let plain = symbolic.solve_in_place_scratch::<W>(1, Par::Seq);
                 let transposed = symbolic.solve_transpose_in_place_scratch::<W>(1, Par::Seq);
                 let mut memory = MemBuffer::new(plain.or(transposed));
                 let stack = MemStack::new(&mut memory);
                 let lu = LuRef::new_unchecked(symbolic, numeric);
-                match task {
-                    Task::Plain => lu.solve_transpose_in_place_with_conj(Conj::No, to, Par::Seq, stack),
-                    Task::Adjoint => lu.solve_in_place_with_conj(Conj::Yes, to, Par::Seq, stack),
+                let conj = if matches!(task, Task::Plain) { Conj::No } else { Conj::Yes };
+                match matches!(task, Task::Plain) == *upright {
+                    true => lu.solve_in_place_with_conj(conj, to, Par::Seq, stack),
+                    false => lu.solve_transpose_in_place_with_conj(conj, to, Par::Seq, stack),
                 }
             }
         }
@@ -258,59 +297,10 @@ impl<W: Number> Factors<W> {
     pub(super) fn report(&self) -> Vec<(&'static str, String)> {
         let (name, about) = match self.form {
             Form::Cholesky { .. } => ("Cholesky", ""),
-            Form::Lu { .. } => ("LU with partial pivoting", "about "),
+            Form::Lu { .. } => ("LU with partial pivoting", "at most "),
         };
         let size = self.cost.bytes::<W>() / (1 << 20) as f64;
         vec![("factorisation", name.into()), ("size", format!("{about}{size:.1} MiB"))]
-    }
-}
-
-impl Cost {
-    fn of(symbolic: &SymbolicCholesky<u32>) -> Self {
-        let operations = match symbolic.raw() {
-            SymbolicCholeskyRaw::Simplicial(s) => {
-                s.col_ptr().windows(2).map(|w| f64::from(w[1] - w[0]).powi(2)).sum()
-            }
-            SymbolicCholeskyRaw::Supernodal(s) => {
-                let (first, end, rows) = (s.supernode_begin(), s.supernode_end(), s.col_ptr_for_row_idx());
-                let of = |k: usize| {
-                    let (own, below) = (f64::from(end[k] - first[k]), f64::from(rows[k + 1] - rows[k]));
-                    // The sum of (below + j)² over the columns j of the supernode.
-                    own * (below * (below + own) + own * own / 3.0)
-                };
-                (0..s.n_supernodes()).map(of).sum()
-            }
-        };
-        Cost { entries: symbolic.len_val() as f64, operations }
-    }
-
-    fn twice(self) -> Self {
-        Cost { entries: 2.0 * self.entries, operations: 2.0 * self.operations }
-    }
-
-    fn bytes<W>(&self) -> f64 {
-        self.entries * size_of::<W>() as f64
-    }
-
-    fn check<W>(&self, options: &DirectOptions) -> Result<()> {
-        let (memory, work) = (self.bytes::<W>() / (1u64 << 30) as f64, self.operations / 1e9);
-        let refused = |what: String| {
-            let message = format!("{what}; iterate with another preconditioner, or raise the limit");
-            Err(Error::Unsupported { operation: OPERATION.into(), message })
-        };
-        if memory > options.memory {
-            return refused(format!(
-                "the factors would take {memory:.1} GiB, the limit is memory={}",
-                options.memory
-            ));
-        }
-        if work > options.work {
-            let limit = options.work;
-            return refused(format!(
-                "it would take {work:.3} times 10^9 operations, the limit is work={limit}"
-            ));
-        }
-        Ok(())
     }
 }
 
@@ -341,8 +331,22 @@ fn upper<T: Scalar>(a: &Csr<T>) -> Result<(Vec<u32>, Vec<u32>)> {
     Ok((ptr, columns))
 }
 
-fn memory(needs: StackReq) -> Result<MemBuffer> {
-    MemBuffer::try_new(needs).map_err(failed)
+pub(super) fn memory(needs: StackReq) -> Result<MemBuffer> {
+    let bytes = needs.unaligned_bytes_required() as u64;
+    MemBuffer::try_new(needs).map_err(|_| out_of_memory(bytes))
+}
+
+fn out_of_memory(requested: u64) -> Error {
+    let device = "the host".into();
+    Error::OutOfMemory { operation: OPERATION.into(), device, requested, available: None }
+}
+
+/// The error of a factorisation by `faer` of so many bytes.
+fn refused(bytes: f64) -> impl Fn(FaerError) -> Error {
+    move |error| match error {
+        FaerError::OutOfMemory => out_of_memory(bytes as u64),
+        error => failed(error),
+    }
 }
 
 /// Runs `work` and turns a panic of `faer` into an error.

@@ -1,4 +1,5 @@
 //! A complete factorisation: the direct solver as a preconditioner.
+mod cost;
 mod factors;
 
 use super::triangles::name_with;
