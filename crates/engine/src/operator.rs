@@ -67,7 +67,7 @@ impl<T: Scalar> LinOp<T> for Identity {
         (self.0, self.0)
     }
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
-        followed(k, Pass::new("identity").set(y, x), then, |k, pass| k.multi_axpy_dot(pass));
+        k.multi_axpy_dot(Pass::new("identity").set(y, x).then(then));
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.apply(k, x, y, then);
@@ -87,29 +87,13 @@ impl<T: Scalar> LinOp<T> for Diagonal<T> {
         (self.0.len, self.0.len)
     }
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
-        followed(k, Pass::new("diagonal").set(y, self.0 * x), then, |k, pass| k.multi_axpy_dot(pass));
+        k.multi_axpy_dot(Pass::new("diagonal").set(y, self.0 * x).then(then));
     }
     fn diagonal(&self) -> Option<Vector<T>> {
         Some(self.0)
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.apply(k, x, y, then);
-    }
-}
-
-/// Records a product by `apply`, then `own` on its rows, then `then`: in the same pass, unless formulas of `then` precede its
-/// updates, which `own` must not follow.
-fn followed<T: Scalar>(
-    k: &mut Recorder<'_, T>,
-    own: Pass<T>,
-    then: Pass<T>,
-    apply: impl FnOnce(&mut Recorder<'_, T>, Pass<T>),
-) {
-    if then.begins_with_formulas() {
-        apply(k, own);
-        k.multi_axpy_dot(then);
-    } else {
-        apply(k, own.then(then));
     }
 }
 
@@ -122,15 +106,15 @@ impl<T: Scalar> LinOp<T> for Scaled<'_, T> {
     }
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         let own = Pass::new("scale").set(y, self.0 * y);
-        followed(k, own, then, |k, pass| self.1.apply(k, x, y, pass));
+        self.1.apply(k, x, y, own.then(then));
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         let own = Pass::new("scale").set(y, self.0 * y);
-        followed(k, own, then, |k, pass| self.1.apply_transpose(k, x, y, pass));
+        self.1.apply_transpose(k, x, y, own.then(then));
     }
     fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         let own = Pass::new("scale").set(y, self.0.conj() * y);
-        followed(k, own, then, |k, pass| self.1.apply_adjoint(k, x, y, pass));
+        self.1.apply_adjoint(k, x, y, own.then(then));
     }
 }
 
@@ -143,15 +127,15 @@ impl<T: Scalar> LinOp<T> for Shifted<'_, T> {
     }
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         let own = Pass::new("shift").set(y, y + self.1 * x);
-        followed(k, own, then, |k, pass| self.0.apply(k, x, y, pass));
+        self.0.apply(k, x, y, own.then(then));
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         let own = Pass::new("shift").set(y, y + self.1 * x);
-        followed(k, own, then, |k, pass| self.0.apply_transpose(k, x, y, pass));
+        self.0.apply_transpose(k, x, y, own.then(then));
     }
     fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         let own = Pass::new("shift").set(y, y + self.1.conj() * x);
-        followed(k, own, then, |k, pass| self.0.apply_adjoint(k, x, y, pass));
+        self.0.apply_adjoint(k, x, y, own.then(then));
     }
 }
 
@@ -166,19 +150,19 @@ impl<T: Scalar> LinOp<T> for Sum<'_, T> {
         let other = k.vector(y.len);
         self.1.apply(k, x, other, Pass::nothing());
         let own = Pass::new("sum").set(y, y + other);
-        followed(k, own, then, |k, pass| self.0.apply(k, x, y, pass));
+        self.0.apply(k, x, y, own.then(then));
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         let other = k.vector(y.len);
         self.1.apply_transpose(k, x, other, Pass::nothing());
         let own = Pass::new("sum").set(y, y + other);
-        followed(k, own, then, |k, pass| self.0.apply_transpose(k, x, y, pass));
+        self.0.apply_transpose(k, x, y, own.then(then));
     }
     fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         let other = k.vector(y.len);
         self.1.apply_adjoint(k, x, other, Pass::nothing());
         let own = Pass::new("sum").set(y, y + other);
-        followed(k, own, then, |k, pass| self.0.apply_adjoint(k, x, y, pass));
+        self.0.apply_adjoint(k, x, y, own.then(then));
     }
 }
 

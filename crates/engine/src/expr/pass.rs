@@ -30,6 +30,13 @@ pub(crate) enum Statement {
     BackSubstitute(Hessenberg),
 }
 
+impl Statement {
+    /// Whether it is an update or a dot product.
+    fn sweeps(&self) -> bool {
+        matches!(self, Statement::Set(..) | Statement::Dot(..))
+    }
+}
+
 /// The operands of [`Pass::confirm`].
 #[derive(Clone, Copy, Debug)]
 pub struct Confirm<T = Untyped> {
@@ -98,23 +105,26 @@ const STATEMENTS: usize = 8;
 pub struct Pass<T> {
     pub(crate) name: &'static str,
     pub(crate) statements: Vec<Statement>,
+    /// What [`Pass::then`] appended and cannot share its sweep, in order.
+    pub(crate) later: Vec<Pass<T>>,
     marker: PhantomData<fn() -> T>,
 }
 
 impl<T: Scalar> Pass<T> {
     /// An empty pass. The name appears in errors and profiles.
     pub fn new(name: &'static str) -> Self {
-        Pass { name, statements: Vec::new(), marker: PhantomData }
+        Pass { name, statements: Vec::new(), later: Vec::new(), marker: PhantomData }
     }
     /// A pass that does nothing.
     pub fn nothing() -> Self {
         Pass::new("nothing")
     }
     fn with(mut self, statement: Statement) -> Self {
-        if self.statements.capacity() == 0 {
-            self.statements.reserve(STATEMENTS);
+        let statements = &mut self.last().statements;
+        if statements.capacity() == 0 {
+            statements.reserve(STATEMENTS);
         }
-        self.statements.push(statement);
+        statements.push(statement);
         self
     }
     /// `vector[i] ← expr[i]` for every element. The formula must be linear in its vectors; the product of two
@@ -171,12 +181,28 @@ impl<T: Scalar> Pass<T> {
     }
     /// Whether formulas come before its first update or dot product.
     pub(crate) fn begins_with_formulas(&self) -> bool {
-        let sweeps = |s: &Statement| matches!(s, Statement::Set(..) | Statement::Dot(..));
-        self.statements.iter().position(sweeps).is_some_and(|first| first > 0)
+        self.statements.iter().position(Statement::sweeps).is_some_and(|first| first > 0)
     }
-    /// Appends the statements of another pass.
-    pub fn then(mut self, other: Pass<T>) -> Self {
-        self.statements.extend(other.statements);
+    /// Appends another pass: it runs in the same sweep, or, if its formulas come before updates or dot products of its own, in the next.
+    pub fn then(mut self, mut other: Pass<T>) -> Self {
+        let later = std::mem::take(&mut other.later);
+        let last = self.last();
+        if other.begins_with_formulas() && last.statements.iter().any(Statement::sweeps) {
+            self.later.push(other);
+        } else {
+            last.statements.extend(other.statements);
+        }
+        self.later.extend(later);
         self
+    }
+    /// The pass to which statements are added.
+    fn last(&mut self) -> &mut Self {
+        match self.later.is_empty() {
+            true => self,
+            false => {
+                let at = self.later.len() - 1;
+                &mut self.later[at]
+            }
+        }
     }
 }

@@ -208,5 +208,8 @@ impl<'a, T: Scalar> Recorder<'a, T> {
 
     fn record(&mut self, kind: Kind, pass: &Pass<T>) {
         self.recording.record(kind, pass.name, &pass.statements);
+        for pass in &pass.later {
+            self.recording.record(Kind::Sweep, pass.name, &pass.statements);
+        }
     }
 }

@@ -143,3 +143,25 @@ fn a_method_may_be_recorded_by_hand() {
     assert!(solver.solve(&[1.0; 50], &mut x).unwrap().converged());
     assert_eq!(solver.program().counts(), 1);
 }
+
+/// A pass after a preconditioner may begin with formulas, whatever the preconditioner records.
+#[test]
+fn a_pass_behind_a_preconditioner_may_begin_with_formulas() {
+    fn damped(k: &mut Recorder<'_, f64>, s: &System<'_, f64>) {
+        let [r] = k.vectors(s.n());
+        let z = s.preconditioned(k, r);
+        let [rr, omega] = k.cells();
+        let residual = || Pass::new("residual").set(r, s.b - r).dot(rr, r, r);
+        k.restart(|k| k.spmv_dot(s.a, s.x, r, s.confirm(residual(), rr)));
+        k.each(|k| {
+            s.precondition(k, r, z, Pass::new("step").eval(omega, 0.5).set(s.x, s.x + omega * z));
+            k.spmv_dot(s.a, s.x, r, s.count(residual(), rr));
+        });
+    }
+    for preconditioner in ["jacobi", "neumann", "ilu0", "block-jacobi"] {
+        let system =
+            LinearSystem::new(hermitian::<f64>(500)).own_method(damped).preconditioner(preconditioner);
+        let outcome = system.prepare().unwrap().solve(&Array1::ones(500)).unwrap().1;
+        assert!(outcome.converged(), "{preconditioner}: {outcome:?}");
+    }
+}
