@@ -174,10 +174,12 @@ impl Case {
             && (&self.method, &self.precond, &self.format, &self.stop)
                 == (&other.method, &other.precond, &other.format, &other.stop)
     }
-    /// Whether it was to be solved to a tolerance, and how it ended if it did not meet that.
+    /// How it ended, if it did not meet the tolerance, or did not do the iterations that it was to do.
     pub fn missed(&self) -> Option<String> {
         let outcome = self.measured.as_ref()?.outcome.as_deref()?;
-        let missed = self.stop.starts_with(TO) && outcome != lacuna::Reason::Converged.name();
+        let to_tolerance = self.stop.starts_with(TO);
+        let [converged, limit] = [lacuna::Reason::Converged, lacuna::Reason::Limit].map(lacuna::Reason::name);
+        let missed = outcome != converged && (to_tolerance || outcome != limit);
         missed.then(|| outcome.replace('_', " "))
     }
     /// The method with its preconditioner.

@@ -7,6 +7,7 @@ mod columns;
 mod explain;
 mod krylov;
 mod named;
+mod observed;
 mod outcome;
 mod precond;
 mod random;

@@ -1,4 +1,5 @@
 //! A solver for one matrix: vectors, cells and program, reused for any number of right-hand sides.
+use crate::observed::Observed;
 use crate::scale::{largest, norm, scaled, scaling_exponent, survey};
 use crate::{Method, Needs, Outcome, System};
 use lacuna_engine::{
@@ -69,11 +70,11 @@ pub struct Solver<T: Scalar> {
     rtol2: Cell<T>,
     atol2: Cell<T>,
     dtol2: Cell<T>,
-    stop: Stop,
     norm2: Cell<T>,
-    operator: Factor,
+    stop: Stop,
     /// A bound on the norm of the operator on the device, 0 if none is known.
     norm: f64,
+    operator: Factor,
     /// Whether right-hand sides are scaled for the narrower type.
     narrow: bool,
     history: History,
@@ -81,6 +82,7 @@ pub struct Solver<T: Scalar> {
     least_squares: bool,
     /// A nonzero guess, saved while the caller's array holds the result.
     guess: Vec<T>,
+    ignores_preconditioner: bool,
 }
 
 /// A factor `±2^exponent` between the caller's operator or vectors and those on the device.
@@ -151,6 +153,8 @@ impl<T: Scalar> Solver<T> {
         }
         let mut k = Recorder::new(dev, method.name());
         a.keep(&mut k);
+        let observed = m.map(Observed::new);
+        let m = observed.as_ref().map(|m| m as &dyn LinOp<T>);
         m.iter().for_each(|m| m.keep(&mut k));
         let (b, x) = (k.vector(rows), k.vector(cols));
         let [bb, target, goal, norm2, rtol2, atol2, dtol2, diverged, last, shrink, best] = k.cells();
@@ -176,6 +180,7 @@ impl<T: Scalar> Solver<T> {
         system.begin(&mut k, least_squares);
         k.multi_axpy_dot(Pass::new("shrink").eval(shrink, Formula::from(method.shrink())));
         method.record(&mut k, &system);
+        let ignores_preconditioner = observed.as_ref().is_some_and(|m| !m.is_used());
         let program = k.finish()?;
         let plan = dev.plan(program)?;
         Ok(Solver {
@@ -188,22 +193,34 @@ impl<T: Scalar> Solver<T> {
             rtol2,
             atol2,
             dtol2,
+            norm2,
             stop,
+            norm: 0.0,
             operator: Factor::default(),
             narrow: false,
             history: History::default(),
             outcome: Outcome::default(),
-            norm2,
             least_squares,
-            norm: 0.0,
             guess: Vec::new(),
+            ignores_preconditioner,
         })
+    }
+
+    /// Whether the method was given a preconditioner and records no use of it.
+    pub fn ignores_preconditioner(&self) -> bool {
+        self.ignores_preconditioner
     }
 
     /// States that the operator on the device is a multiple of the caller's. Right-hand sides, guesses and
     /// solutions remain those of the caller.
     pub fn set_factor(&mut self, operator: Factor) {
         self.operator = operator;
+    }
+
+    /// States a bound on the 2-norm of the operator on the device, such as [`norm_bound`](crate::norm_bound). Stationary methods
+    /// and `minres` then end with [`Reason::AccuracyAttained`] once what is left of the residual consists of rounding errors.
+    pub fn set_norm(&mut self, norm: f64) {
+        self.norm = norm;
     }
 
     /// States that the preconditioner stores vectors in the narrower type: right-hand sides outside the range of that type, in
@@ -215,12 +232,6 @@ impl<T: Scalar> Solver<T> {
     /// The exponent of the power of two for a right-hand side of this size.
     fn exponent(&self, largest: f64) -> i32 {
         if self.narrow { scaling_exponent::<T::Narrow>(largest) } else { scaling_exponent::<T>(largest) }
-    }
-
-    /// States a bound on the 2-norm of the operator on the device, such as [`norm_bound`](crate::norm_bound). Stationary methods
-    /// and `minres` then end with [`Reason::AccuracyAttained`] once what is left of the residual consists of rounding errors.
-    pub fn set_norm(&mut self, norm: f64) {
-        self.norm = norm;
     }
 
     /// The factors by which the right-hand side `b` and its solution are multiplied on the device.
@@ -421,6 +432,7 @@ impl<T: Scalar> Solver<T> {
         for (cell, value) in [(self.rtol2, rtol), (self.atol2, atol), (self.dtol2, dtol)] {
             dev.write(cell, T::from_real(value * value))?;
         }
+        dev.write(self.norm2, T::from_real((self.norm * self.norm).min(T::MAX)))?;
         let mut on_progress = watch.map(|watch| {
             move |p: Progress| {
                 watch(Watch { iterations: p.iterations, residual: p.rr.max(0.0).sqrt() / norm })
@@ -432,7 +444,6 @@ impl<T: Scalar> Solver<T> {
         let mut finish = self.plan.execute(Run { limit, history: &mut self.history, watch })?;
         let cells = dev.read(&[self.bb, self.best])?;
         let (bb, best) = (cells[0].re(), cells[1].re());
-        dev.write(self.norm2, T::from_real((self.norm * self.norm).min(T::MAX)))?;
         if let Some(kept) = self.kept.filter(|_| best.is_finite() && !no_worse(finish.confirmed, best)) {
             dev.multi_axpy_dot(Pass::new("taken back").set(self.x, kept))?;
             finish.confirmed = best;

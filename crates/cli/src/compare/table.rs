@@ -86,7 +86,9 @@ fn write_system(text: &mut String, first: &Case, all: &[&Case]) -> std::fmt::Res
 /// What is to be said below rows whose solves did not meet the tolerance.
 pub(crate) fn not_solved(count: usize) -> String {
     let solves = many(count, "solve", "solves");
-    format!("{solves} did not meet the tolerance: the time of such a row is not that of a solution")
+    format!(
+        "{solves} did not meet the tolerance, or ended early: the time of such a row is not that of a solution"
+    )
 }
 
 /// Whether no other case of the same method that solved the system has a shorter time for a whole solve.

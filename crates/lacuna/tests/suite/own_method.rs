@@ -144,6 +144,36 @@ fn a_method_may_be_recorded_by_hand() {
     assert_eq!(solver.program().counts(), 1);
 }
 
+/// What would be wrong without a word: a preconditioner that is not used, one that the method must not have, a residual that is not
+/// confirmed.
+#[test]
+fn what_a_method_leaves_out_is_told() {
+    let notes = |system: LinearSystem<f64>| {
+        let outcome = system.prepare().unwrap().solve(&Array1::ones(500)).unwrap().1;
+        outcome.notes.join("\n")
+    };
+    let a = || hermitian::<f64>(500);
+    let said = notes(LinearSystem::new(a()).own_method(steepest_descent).preconditioner("ilu0"));
+    assert!(said.contains("custom does not use its preconditioner: ilu0 was set up in vain"), "{said}");
+    let said = notes(LinearSystem::new(a()).method("cg").preconditioner("sor"));
+    assert!(said.contains("cg needs a Hermitian preconditioner, and sor is not known to be one"), "{said}");
+    let said = notes(LinearSystem::new(a()).method("cg").preconditioner("ic0"));
+    assert!(!said.contains("Hermitian preconditioner"), "{said}");
+    fn unconfirmed(k: &mut Recorder<'_, f64>, s: &System<'_, f64>) {
+        let [r] = k.vectors(s.n());
+        let [rr] = k.cells();
+        k.each(|k| {
+            k.spmv_dot(s.a, s.x, r, Pass::nothing());
+            k.multi_axpy_dot(
+                Pass::new("step").set(r, s.b - r).set(s.x, s.x + 0.1 * r).dot(rr, r, r).count(rr),
+            );
+        });
+    }
+    let stop = Stop { max_iters: 30, ..Stop::default() };
+    let said = notes(LinearSystem::new(a()).own_method(unconfirmed).stop(stop).preconditioner("none"));
+    assert!(said.contains("custom confirms no residual"), "{said}");
+}
+
 /// A pass after a preconditioner may begin with formulas, whatever the preconditioner records.
 #[test]
 fn a_pass_behind_a_preconditioner_may_begin_with_formulas() {

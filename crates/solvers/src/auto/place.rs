@@ -6,7 +6,7 @@ use super::plan::When;
 use super::queue::Queue;
 use super::resident::{Resident, record};
 use super::{AutoSolver, Choices, Chosen, is_refusal, preconditioner_sentences};
-use crate::{Placed, Setup, preconditioner};
+use crate::{Method, Placed, Setup, Solver, preconditioner};
 use lacuna_engine::{Device, Format, Matrix, Result, Scalar};
 use lacuna_formats::{Csr, Pair, Stencil, convert};
 use std::any::Any;
@@ -48,6 +48,7 @@ impl<T: Scalar> Analysis<T> {
         }
         let solver = record(dev, (&pair, adjoint), placed.as_ref(), (&*method, stop), (&matrix, narrow))?;
         self.stages.end("program");
+        self.remarks.extend(silences(&solver, &*method, &preconditioner, placed.as_ref()));
         let program = solver.program();
         let queue = Queue::new(&plan, (a.rows(), a.nnz()), program.bytes_per_iteration(), facts.on_host());
         let mut choices = vec![self.chosen_method.sentence("method")];
@@ -100,6 +101,28 @@ impl<T: Scalar> Analysis<T> {
 }
 
 /// The matrix, which may be a known stencil, on the device in a format, with its adjoint if that is needed, and a bound
+/// What would be wrong in silence: a preconditioner that the method does not use or must not have, and a residual that nobody checks.
+fn silences<T: Scalar>(
+    solver: &Solver<T>,
+    method: &dyn Method<T>,
+    preconditioner: &Chosen,
+    placed: Option<&Placed<T>>,
+) -> Vec<String> {
+    let (name, kind) = (method.name(), &preconditioner.name);
+    let mut said = Vec::new();
+    if solver.ignores_preconditioner() {
+        said.push(format!("{name} does not use its preconditioner: {kind} was set up in vain"));
+    } else if placed.is_some_and(Placed::may_be_unsymmetric) && method.info().hermitian() {
+        said.push(format!("{name} needs a Hermitian preconditioner, and {kind} is not known to be one"));
+    }
+    if !solver.program().confirms() {
+        said.push(format!(
+            "{name} confirms no residual (`System::confirm`): what it ends with is not checked"
+        ));
+    }
+    said
+}
+
 /// of its norm where the format knows one.
 fn store<T: Scalar>(
     dev: &Device,

@@ -1,7 +1,9 @@
 //! The interface of a preconditioner: parts made on the host, handles on a device, operations recorded with
 //! these.
+use super::PRECONDITIONERS;
 use super::Setup;
 use super::algebra::OnDevice;
+use crate::name_of;
 use lacuna_engine::{
     Cell, Device, Error, Format, Lease, LinOp, Matrix, Owned, Pass, Recorder, Result, Scalar, Vector,
 };
@@ -327,7 +329,17 @@ pub struct Placed<T: Scalar> {
     report: Vec<(&'static str, String)>,
 }
 
+/// Listed preconditioners that are not Hermitian for a Hermitian matrix.
+const UNSYMMETRIC: [&str; 3] = ["sor", "spai", "ilut"];
+
 impl<T: Scalar> Placed<T> {
+    /// Whether it is one of those that are not Hermitian for a Hermitian matrix, or one of the caller's that does not say that it is.
+    pub(crate) fn may_be_unsymmetric(&self) -> bool {
+        let name = self.kind.name();
+        let is_listed = PRECONDITIONERS.iter().any(|info| info.name == name_of(&name));
+        !self.kind.is_hermitian() && (!is_listed || UNSYMMETRIC.contains(&name_of(&name)))
+    }
+
     /// Sets up a preconditioner for a matrix, and places it on the device of the matrix.
     ///
     /// # Errors
