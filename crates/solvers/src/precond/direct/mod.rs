@@ -49,7 +49,7 @@ lacuna_engine::setters!(DirectOptions { memory: f64, work: f64 });
 
 impl Default for DirectOptions {
     fn default() -> Self {
-        DirectOptions { memory: 4.0, work: 400.0 }
+        DirectOptions { memory: 4.0, work: 200.0 }
     }
 }
 
@@ -86,7 +86,7 @@ impl Direct {
         about: "complete LU or Cholesky factorisation on the host: a direct solve; for what nothing else solves",
         options: &[
             OptionInfo { key: "memory", default: "4", about: "GiB that the factors may take, above 0" },
-            OptionInfo { key: "work", default: "400", about: "10^9 operations that it may take, above 0" },
+            OptionInfo { key: "work", default: "200", about: "10^9 operations that it may take, above 0" },
         ],
         needs_diagonal: false,
         needs_hermitian: false,
