@@ -83,6 +83,9 @@ impl Report {
             writeln!(text, "  set-up      {}", parts.collect::<Vec<_>>().join(", "))?;
         }
         writeln!(text, "{}", self.conclusion())?;
+        let lines = [("why", &outcome.why), ("try", &outcome.advice)];
+        let mut lines = lines.iter().filter(|(_, line)| !line.is_empty());
+        lines.try_for_each(|(what, line)| writeln!(text, "  {what:<11} {line}"))?;
         writeln!(text, "  iterations  {}", thousands(outcome.iterations))?;
         let to = if outcome.misfit.is_finite() { "|A^H (b - A x)| to |A^H b|" } else { "relative to |b|" };
         writeln!(
@@ -176,6 +179,8 @@ impl Report {
         json!({
             "outcome": outcome.reason.name(),
             "reason": self.reason(),
+            "why": outcome.why,
+            "try": outcome.advice,
             "iterations": outcome.iterations,
             "residual": outcome.residual,
             "true_residual": outcome.true_residual,

@@ -127,6 +127,9 @@ impl Solve<'_> {
         let mut system = system.on(dev).prepare()?;
         let setup = start.elapsed();
         drop(setting_up);
+        // What the solve begins with; afterwards the system has what solved it.
+        let (method, precond) = (system.method().clone(), system.preconditioner().clone());
+        let bytes_per_iteration = system.bytes_per_iteration();
         let outcome = self.watched(&mut system, b, &mut x, stop)?;
         let mut setup_parts = system.setup_parts().to_vec();
         if !outcome.setup.is_zero() {
@@ -139,12 +142,12 @@ impl Solve<'_> {
             nnz,
             kind: T::KIND,
             device: dev.info().clone(),
-            method: system.method().clone(),
-            precond: system.preconditioner().clone(),
+            method,
+            precond,
             format: system.format().clone(),
             order: system.order().clone(),
             stop,
-            bytes_per_iteration: system.bytes_per_iteration(),
+            bytes_per_iteration,
             times: Times {
                 read: *read,
                 open: self.open,

@@ -95,7 +95,8 @@ impl<T: Scalar> Prepared<T> {
     /// recomputed on the host in twice the precision. A method that stops short of the tolerance continues
     /// from the true residual as long as that keeps halving, then in its classical variant, then with what was
     /// left to choose: another preconditioner, another method, incomplete and complete factors, as far as they
-    /// suit the matrix; see [`Outcome::notes`]. Allocates nothing on the device unless another method is needed,
+    /// suit the matrix; see [`Outcome::notes`]. The next solve begins with what solved this one: see [`Prepared::method`] and
+    /// [`Prepared::preconditioner`]. Allocates nothing on the device unless another method is needed,
     /// and on the host only on the first call with a strided view or reordered rows.
     ///
     /// # Errors
@@ -243,7 +244,7 @@ impl<T: Scalar> Prepared<T> {
     }
 
     /// Gives the matrix new values on the same pattern, in the order of [`Csr::values`](crate::formats::Csr::values) of the matrix that
-    /// was prepared, and updates the preconditioner. The method and the preconditioner stay as chosen.
+    /// was prepared, and updates the preconditioner. The method and the preconditioner stay those that the next solve begins with.
     ///
     /// Nothing is allocated on the device, with one exception. If the values do not fit the format (`stencil`
     /// needs the same coefficients at all points of a grid, `dia-sym` a symmetric matrix, `packed` short

@@ -8,6 +8,9 @@ const NAMED: usize = 5;
 /// A sum counts as zero if it is at most this many units of rounding of the sum of the moduli.
 const ROUNDING: f64 = 16.0;
 
+/// What is said of a system without a solution.
+const NO_SOLUTION: &str = "no x solves the system";
+
 /// Explains, in sentences, why `A x = b` has no solution or no unique one: empty rows and columns, structural
 /// singularity by a maximum matching, connected components whose rows or columns sum to zero. Rows are
 /// counted from 0. Empty if none of these is found. Takes `O(nnz)`, and more for the matching if the diagonal
@@ -54,6 +57,17 @@ pub fn explain<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
         }
         found
     })(a, b)
+}
+
+/// Whether empty rows, or columns that sum to 0, show that no `x` solves the system. Takes `O(nnz)`.
+pub(crate) fn contradicts<T: Scalar>(a: &Csr<T>, b: &[T]) -> bool {
+    let n = a.rows();
+    if n != a.cols() || b.len() != n {
+        return false;
+    }
+    let is_empty = |i: usize| a.row_entries(i).all(|(_, v)| v == T::zero());
+    let no_solution = |note: &String| note.contains(NO_SOLUTION);
+    (0..n).any(|i| b[i] != T::zero() && is_empty(i)) || null_of_constants(a, b).iter().any(no_solution)
 }
 
 /// `row 7`, `rows 1, 2 and 5`, `rows 1, 2, 3, 4, 5 and 20 more`.
@@ -128,7 +142,7 @@ fn null_of_constants<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
         let inconsistent = columns_vanish && re.hypot(im) > 1e3 * T::EPSILON * moduli;
         notes.push(match (rows_vanish, inconsistent) {
             (_, true) => format!(
-                "{place}: its columns sum to 0, while b sums to {:e} there: no x solves the system; subtract the mean of b, or fix \
+                "{place}: its columns sum to 0, while b sums to {:e} there: {NO_SOLUTION}; subtract the mean of b, or fix \
                  an unknown",
                 T::from_parts(re, im)
             ),

@@ -42,6 +42,10 @@ pub struct Outcome {
     /// The part of `time` spent on inspecting `b` and `x`, on transfers to the device and back, and on checks
     /// on the host; the rest of `time`, without `setup`, is the iterations.
     pub transfers: Duration,
+    /// Why it fell short, in one line; empty if it converged, and for a [`Solver`](crate::Solver) alone.
+    pub why: String,
+    /// What to try then, in one line.
+    pub advice: String,
     /// What was chosen, in words.
     pub choices: Vec<String>,
     /// What happened during the solve, and what explains its end, in words.
@@ -86,6 +90,8 @@ impl Default for Outcome {
             time: Duration::ZERO,
             setup: Duration::ZERO,
             transfers: Duration::ZERO,
+            why: String::new(),
+            advice: String::new(),
             choices: Vec::new(),
             notes: Vec::new(),
         }

@@ -289,3 +289,76 @@ fn the_guide_says_what_auto_takes() {
         assert!(page.contains(&expected), "docs/guide/which.md should say\n{expected}");
     }
 }
+
+/// Symmetric with a positive diagonal, and indefinite.
+fn indefinite(n: usize) -> Csr<f64> {
+    let mut all = Triplets::new(n, n);
+    for i in 0..n {
+        all.push(i, i, 1.0 + (i % 5) as f64 * 0.1);
+        if i % 2 == 1 {
+            [(i, i - 1), (i - 1, i)].into_iter().for_each(|(i, j)| all.push(i, j, 3.0));
+        }
+        if i >= 2 {
+            [(i, i - 2), (i - 2, i)].into_iter().for_each(|(i, j)| all.push(i, j, 0.3));
+        }
+    }
+    all.to_csr().unwrap()
+}
+
+#[test]
+fn what_solved_a_system_is_where_the_next_solve_begins() {
+    let a = indefinite(300);
+    let b = Array1::from_shape_fn(300, |i| (i % 7) as f64 - 3.0);
+    let mut system = LinearSystem::new(a.clone()).prepare().unwrap();
+    assert_eq!(system.method().name, "cg");
+    let first = system.solve(&b).unwrap().1;
+    assert!(first.converged() && first.notes.iter().any(|note| note.contains("continued with")), "{first:?}");
+    assert!(chosen(&first, "method").starts_with("method cg"));
+    let (method, preconditioner) = (system.method().name.clone(), system.preconditioner().name.clone());
+    assert_ne!(method, "cg");
+    let grown: Vec<f64> = a.values().iter().map(|v| 1.01 * v).collect();
+    for step in 0..3 {
+        let (_, next) = system.solve(&(2.0 * &b)).unwrap();
+        assert!(next.converged() && next.setup.is_zero(), "{next:?}");
+        assert!(!next.notes.iter().any(|note| note.contains("continued with")), "{next:?}");
+        assert!(chosen(&next, "method").contains(&method), "{next:?}");
+        assert_eq!(
+            (&system.method().name, &system.preconditioner().name),
+            (&method, &preconditioner),
+            "{step}"
+        );
+        system.update_values(&grown).unwrap();
+    }
+}
+
+#[test]
+fn a_solve_on_the_device_has_the_limits_of_the_system() {
+    let a = generated("gen:poisson2d:60x60");
+    let graded = a.entries().map(|(i, j, v)| if i == j { v + (i % 3) as f64 * 0.01 } else { v }).collect();
+    let a = a.with_values::<f64>(graded).unwrap();
+    let b = Array1::from_elem(a.rows(), 1.0);
+    let mut system = LinearSystem::new(a.clone()).prepare().unwrap();
+    assert!(system.solve(&b).unwrap().1.converged());
+    let device = system.device().clone();
+    let (on_device, x) = (system.solver().b(), system.solver().x());
+    device.upload(b.as_slice().unwrap(), on_device).unwrap();
+    device.clear(x).unwrap();
+    let outcome = system.solver().solve_on_device(None).unwrap();
+    assert!(outcome.converged(), "{outcome:?}");
+}
+
+#[test]
+fn scaling_rows_and_columns_alike_changes_no_choice() {
+    let a = generated("gen:poisson2d:30x30");
+    let by = |i: usize| 10f64.powi((i * 7 % 11) as i32 - 5);
+    let scaled = a.entries().map(|(i, j, v)| v * (by(i) * by(j))).collect();
+    let scaled = a.with_values::<f64>(scaled).unwrap();
+    let b = Array1::from_shape_fn(a.rows(), by);
+    let (_, outcome) = LinearSystem::new(scaled).prepare().unwrap().solve(&b).unwrap();
+    assert!(chosen(&outcome, "preconditioner").starts_with("preconditioner jacobi"), "{outcome:?}");
+    let (_, plain) = LinearSystem::new(a).prepare().unwrap().solve(&Array1::ones(900)).unwrap();
+    assert!(outcome.converged() && outcome.iterations < 3 * plain.iterations, "{outcome:?}");
+    // Where an entry of the diagonal is small beside its couplings, jacobi is refused.
+    let tiny = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1e-12, 1.0, 1.0, 1.0]).unwrap();
+    assert!(chosen(&solved(&tiny, "gmres"), "preconditioner").contains("divide by almost zero"));
+}

@@ -44,6 +44,8 @@ pub struct AutoSolver<T: Scalar> {
     pub(super) open_preconditioner: bool,
     /// The candidates that follow.
     pub(super) queue: Queue,
+    /// The cost of an iteration, in iterations of the method chosen at first.
+    pub(super) weight: u64,
     pub(super) options: Options,
     pub(super) stop: Stop,
     /// What every outcome notes, besides what is said of the rounded matrix.
@@ -111,8 +113,13 @@ impl<T: Scalar> AutoSolver<T> {
         self.remarks.push(remark);
     }
 
-    /// Starts the notes of an outcome with what is known before the solve.
+    /// Starts an outcome with what is known before the solve.
     pub fn note_remarks(&self, outcome: &mut Outcome) {
+        outcome.why.clear();
+        outcome.advice.clear();
+        if outcome.choices != self.chosen.sentences {
+            outcome.choices.clone_from(&self.chosen.sentences);
+        }
         outcome.notes.clear();
         outcome.notes.extend(self.matrix.rounding.iter().chain(&self.remarks).cloned());
     }

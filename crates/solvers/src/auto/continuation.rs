@@ -2,10 +2,12 @@
 //! falls short.
 use super::AutoSolver;
 use super::confirm::{Measured, misfit, stands, tolerance};
-use super::plan::Candidate;
+use super::plan::{Candidate, DIRECT};
 use super::queue::Queue;
+use super::setup::Ready;
 use super::switch::Current;
-use crate::{Factor, Needs, Outcome, Preconditioner, Solver, Stop, Watch, largest, residual, vector_norm};
+use crate::explain::contradicts;
+use crate::{Factor, Needs, Outcome, Preconditioner, Stop, Watch, largest, name_of, residual, vector_norm};
 use lacuna_engine::{Reason, Result, Scalar, check_process};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -30,9 +32,22 @@ pub(super) fn solve<T: Scalar>(
     system: &mut AutoSolver<T>,
     outcome: &mut Outcome,
     (b, x): (&[T], &mut [T]),
-    mut watch: Watching<'_>,
+    watch: Watching<'_>,
 ) -> Result<Option<(String, String)>> {
     check_process("solve")?;
+    let solved = within_limits(system, outcome, (b, x), watch);
+    // What is solved on the device later has the limits of the system, not those of an attempt.
+    system.resident.solver.set_stop(system.stop);
+    solved
+}
+
+/// [`solve`], which leaves the limits of an attempt behind.
+fn within_limits<T: Scalar>(
+    system: &mut AutoSolver<T>,
+    outcome: &mut Outcome,
+    (b, x): (&[T], &mut [T]),
+    mut watch: Watching<'_>,
+) -> Result<Option<(String, String)>> {
     let start = Instant::now();
     let guess = if largest(x) == 0.0 { Vec::new() } else { x.to_vec() };
     if system.method.least_squares() {
@@ -40,7 +55,9 @@ pub(super) fn solve<T: Scalar>(
         return Ok(None);
     }
     let stop = first_stop(system);
+    let norm = system.matrix.norm();
     let solver = system.solver();
+    solver.set_norm(norm);
     solver.set_stop(stop);
     copy(solver.solve_watched(b, x, reborrow(&mut watch))?, outcome);
     let mut iterating = outcome.time.saturating_sub(outcome.transfers);
@@ -55,9 +72,7 @@ pub(super) fn solve<T: Scalar>(
         outcome.setup = setting_up;
     }
     outcome.time = start.elapsed();
-    let norm = system.matrix.norm();
     outcome.transfers = outcome.time.saturating_sub(iterating + outcome.setup);
-    solver.set_norm(norm);
     Ok(solved_by)
 }
 
@@ -123,10 +138,11 @@ fn least_squares<T: Scalar>(
 pub(super) fn first_stop<T: Scalar>(system: &AutoSolver<T>) -> Stop {
     let limit = system.limit();
     let queue @ Queue { switches_early, interval, exhausted, fallback, .. } = &system.queue;
+    let weight = system.weight;
     let shares = *switches_early && !queue.is_empty();
     let share = if shares { half(limit, system.matrix.a.rows()) } else { limit };
     let enough = if fallback.is_some() { *exhausted } else { u64::MAX };
-    let budget = queue.budget(1).unwrap_or(u64::MAX).min(enough);
+    let budget = queue.budget(weight).unwrap_or(u64::MAX).min(enough);
     system.stop.max_iters(share.min(*interval).min(budget))
 }
 
@@ -190,8 +206,8 @@ pub(super) struct Continuation<'a, T: Scalar> {
     pub(super) queue: Queue,
     /// The preconditioner of the candidate whose cost was estimated last.
     pub(super) estimated: Option<Box<dyn Preconditioner<T>>>,
-    /// The solver of the candidate in use.
-    pub(super) solver: Option<Solver<T>>,
+    /// The candidate in use, set up.
+    pub(super) ready: Option<Ready<T>>,
 }
 
 impl<'a, T: Scalar> Continuation<'a, T> {
@@ -210,7 +226,7 @@ impl<'a, T: Scalar> Continuation<'a, T> {
             measured: Measured::ZERO,
             queue,
             estimated: None,
-            solver: None,
+            ready: None,
         }
     }
 
@@ -223,14 +239,26 @@ impl<'a, T: Scalar> Continuation<'a, T> {
             (guess, of_guess) = (&[], Measured::ZERO); // its products overflow: the solver began with 0 too
         }
         let mut measured = self.better(x, guess, of_guess);
-        let mut current = Current::prepared(of_guess.residual, self.queue.budget(1));
+        let is_direct = name_of(&self.system.chosen.preconditioner.name) == DIRECT;
+        let weight = self.system.weight;
+        let mut current =
+            Current::prepared(of_guess.residual, self.queue.budget(weight), (weight, is_direct));
         if self.outcome.reason != Reason::Limit {
             current.may_repeat();
         }
         let mut indefinite = false;
+        self.report(measured);
+        // What the sums of rows and columns show need not be tried.
+        let contradicts = !self.is_final(measured) && {
+            let given = self.system.matrix.given()?;
+            contradicts(&*given, &self.system.matrix.order.given_rhs(self.b))
+        };
+        if contradicts && self.outcome.reason == Reason::Limit {
+            self.outcome.reason = Reason::Stagnated;
+        }
         loop {
             self.report(measured);
-            if self.is_final(measured) {
+            if self.is_final(measured) || contradicts {
                 break;
             }
             let trend = self.trend(&mut current, measured);
@@ -253,7 +281,7 @@ impl<'a, T: Scalar> Continuation<'a, T> {
                 Some(found) => measured = found,
                 None => {
                     if let Some(former) = former {
-                        (current.candidate, self.solver) = former;
+                        (current.candidate, self.ready) = former;
                     }
                     if trend.gains {
                         current.may_repeat();
@@ -261,10 +289,10 @@ impl<'a, T: Scalar> Continuation<'a, T> {
                 }
             }
         }
-        let solved_by = current.candidate.filter(|_| self.outcome.converged()).map(|candidate| {
-            let preconditioner =
-                candidate.preconditioner.as_ref().unwrap_or(&self.system.chosen.preconditioner);
-            (candidate.method.name, preconditioner.name.clone())
+        let solved_by = current.candidate.filter(|_| self.outcome.converged());
+        let solved_by = solved_by.zip(self.ready.take()).map(|(candidate, ready)| {
+            self.system.adopt(candidate, ready, self.queue.clone());
+            (self.system.chosen.method.name.clone(), self.system.chosen.preconditioner.name.clone())
         });
         if indefinite && matches!(self.outcome.reason, Reason::Limit | Reason::Stagnated) {
             self.outcome.reason = Reason::IndefiniteOperator; // the methods tried after it do not change that
@@ -316,10 +344,10 @@ impl<'a, T: Scalar> Continuation<'a, T> {
                 self.system.resident.solver.solve_watched(self.b, x, watch)?.clone()
             }
             Some(candidate) => {
-                if self.solver.is_none() && !self.set_up(candidate, stop)? {
+                if self.ready.is_none() && !self.set_up(candidate, stop)? {
                     return Ok(None);
                 }
-                let Some(solver) = &mut self.solver else { return Ok(None) };
+                let Some(Ready { solver, .. }) = &mut self.ready else { return Ok(None) };
                 solver.set_stop(stop);
                 solver.solve_watched(self.b, x, watch)?.clone()
             }

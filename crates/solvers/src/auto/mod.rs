@@ -9,6 +9,7 @@ mod auto_solver;
 mod choice;
 mod confirm;
 mod continuation;
+mod diagnosis;
 mod factor;
 mod facts;
 mod matrix;

@@ -78,6 +78,7 @@ impl<T: Scalar> Analysis<T> {
             },
             open_preconditioner: self.open_preconditioner,
             queue,
+            weight: 1,
             options,
             stop,
             remarks: self.remarks,
@@ -100,7 +101,6 @@ impl<T: Scalar> Analysis<T> {
     }
 }
 
-/// The matrix, which may be a known stencil, on the device in a format, with its adjoint if that is needed, and a bound
 /// What would be wrong in silence: a preconditioner that the method does not use or must not have, and a residual that nobody checks.
 fn silences<T: Scalar>(
     solver: &Solver<T>,
@@ -123,6 +123,7 @@ fn silences<T: Scalar>(
     said
 }
 
+/// The matrix, which may be a known stencil, on the device in a format, with its adjoint if that is needed, and a bound
 /// of its norm where the format knows one.
 fn store<T: Scalar>(
     dev: &Device,

@@ -4,7 +4,7 @@ use super::Facts;
 use super::multilevel::{AMG_PAYS, ELASTIC_PAYS, MULTIGRID_PAYS, amg_pays, multigrid_pays};
 use crate::{Amg, MethodInfo, Multigrid, Needs, name_of};
 use lacuna_engine::Scalar;
-use lacuna_formats::parallel::find_first;
+use lacuna_formats::{Csr, parallel::find_first};
 
 /// Rows looked at by a thread at a time.
 const GRAIN: usize = 4096;
@@ -222,14 +222,32 @@ fn no_use_of_diagonal<T: Scalar>(facts: &Facts<T>, hermitian: bool) -> Option<St
     if let Some(row) = first(&|d| !T::one().quotient(d).finite()) {
         return Some(format!("the diagonal entry of row {row} (from 0) has no reciprocal"));
     }
-    if s.weakest_diagonal < T::EPSILON.sqrt() {
+    if s.weakest_diagonal < T::EPSILON.sqrt()
+        && let Some((row, ratio)) = weak_diagonal(&**a)
+    {
         return Some(format!(
-            "a diagonal entry is {:.0e} of the rest of its row: jacobi would divide by almost zero",
-            s.weakest_diagonal
+            "the diagonal entry of row {row} (from 0) is {ratio:.0e} of an entry beside it, whatever the scale of rows and \
+             columns: jacobi would divide by almost zero"
         ));
     }
     let signed = hermitian && !(s.diagonal_positive || s.diagonal_negative);
     signed.then(|| "the diagonal is not positive, and the method needs a positive one".into())
+}
+
+/// The first row with a diagonal entry that is all but 0 beside a coupling, and their ratio `√|a_ii a_jj| / √|a_ij a_ji|`, which does
+/// not depend on the scale of rows and columns. Where `a_ji` is 0, `|a_ij|` is compared.
+fn weak_diagonal<T: Scalar>(a: &Csr<T>) -> Option<(usize, f64)> {
+    let size = |i: usize, j: usize| a.get(i, j).map_or(0.0, Scalar::modulus).log2();
+    let ratio = |i: usize| {
+        let of = |(j, v): (usize, T)| {
+            let (own, image) = (v.modulus().log2(), size(j, i));
+            let coupling = if image.is_finite() { (own + image) / 2.0 } else { own };
+            (size(i, i) + size(j, j)) / 2.0 - coupling
+        };
+        a.row_entries(i).filter(|(j, v)| *j != i && *v != T::zero()).map(of).fold(f64::INFINITY, f64::min)
+    };
+    let row = find_first(a.rows(), GRAIN, |i| ratio(i) < T::EPSILON.sqrt().log2())?;
+    Some((row, ratio(row).exp2()))
 }
 
 fn zeros(count: usize) -> String {

@@ -1,10 +1,11 @@
 //! Estimates the cost of candidates, and sets them up when they are reached.
-use super::AutoSolver;
 use super::continuation::Continuation;
 use super::factor::unless_lost;
 use super::plan::Candidate;
+use super::queue::Queue;
 use super::resident::record;
-use crate::{Placed, Preconditioner, Setup, Solver, Stop, method, name_of, preconditioner};
+use super::{AutoSolver, Chosen};
+use crate::{Method, Placed, Preconditioner, Setup, Solver, Stop, method, name_of, preconditioner};
 use lacuna_engine::{Error, Result, Scalar};
 use std::time::Instant;
 
@@ -58,15 +59,15 @@ impl<T: Scalar> Continuation<'_, T> {
         let took = start.elapsed();
         self.setting_up += took;
         match prepared {
-            Ok(mut solver) => {
-                solver.set_norm(self.system.matrix.norm());
+            Ok(mut ready) => {
+                ready.solver.set_norm(self.system.matrix.norm());
                 let seconds = took.as_secs_f64();
                 let note = candidate
                     .preconditioner
                     .as_ref()
                     .map(|_| format!("{candidate}: set up in {seconds:.2e} s"));
                 self.outcome.notes.extend(note);
-                self.solver = Some(solver);
+                self.ready = Some(ready);
                 Ok(true)
             }
             Err(error) => {
@@ -77,21 +78,51 @@ impl<T: Scalar> Continuation<'_, T> {
     }
 }
 
+/// A candidate that is set up.
+pub(super) struct Ready<T: Scalar> {
+    method: Box<dyn Method<T>>,
+    /// Its preconditioner, unless it has that of the system.
+    placed: Option<Placed<T>>,
+    pub(super) solver: Solver<T>,
+}
+
 /// Records the method of a candidate with its preconditioner, or with that of the system.
 fn prepared<T: Scalar>(
     system: &AutoSolver<T>,
     candidate: &Candidate,
     estimated: Option<Box<dyn Preconditioner<T>>>,
     stop: Stop,
-) -> Result<Solver<T>> {
+) -> Result<Ready<T>> {
     let AutoSolver { device, matrix, resident, options, .. } = system;
     let method = method(&candidate.method.name, options)?;
     let named = match (estimated, &candidate.preconditioner) {
         (None, Some(chosen)) => preconditioner(&chosen.name)?,
         (estimated, _) => estimated,
     };
-    let own =
+    let placed =
         named.map(|kind| Placed::new(device, kind, &matrix.a, *resident.pair.a, Setup::new())).transpose()?;
-    let m = own.as_ref().or(resident.preconditioner.as_ref());
-    record(device, (&resident.pair, resident.adjoint), m, (&*method, stop), (matrix, resident.narrow))
+    let m = placed.as_ref().or(resident.preconditioner.as_ref());
+    let solver =
+        record(device, (&resident.pair, resident.adjoint), m, (&*method, stop), (matrix, resident.narrow))?;
+    Ok(Ready { method, placed, solver })
+}
+
+impl<T: Scalar> AutoSolver<T> {
+    /// Makes a candidate that solved the system the way to begin with, in place of the one that fell short.
+    pub(super) fn adopt(&mut self, candidate: Candidate, ready: Ready<T>, queue: Queue) {
+        let before = format!("{} and {}", self.chosen.method.name, self.chosen.preconditioner.name);
+        let why = |chosen: &Chosen| format!("{}; {before} fell short before", chosen.why);
+        let Candidate { method, preconditioner, weight, .. } = candidate;
+        self.chosen.method = Chosen::new(&method.name, why(&method));
+        if let Some(chosen) = preconditioner {
+            self.chosen.preconditioner = Chosen::new(&chosen.name, why(&chosen));
+            self.resident.preconditioner = ready.placed;
+        }
+        (self.method, self.resident.solver, self.resident.columns) = (ready.method, ready.solver, None);
+        (self.queue, self.weight) = (queue, weight);
+        if let Some(line) = self.chosen.sentences.iter_mut().find(|line| line.starts_with("method ")) {
+            *line = self.chosen.method.sentence("method");
+        }
+        self.report_preconditioner();
+    }
 }

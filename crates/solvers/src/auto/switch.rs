@@ -2,7 +2,7 @@
 use super::confirm::{Measured, tolerance};
 use super::continuation::{Continuation, half};
 use super::plan::Candidate;
-use crate::Solver;
+use super::setup::Ready;
 use lacuna_engine::{Reason, Result, Scalar};
 use std::mem;
 
@@ -26,12 +26,14 @@ pub(super) struct Current {
     began: u64,
     /// The residual, and all iterations done, at the start of its last attempt.
     last: (f64, u64),
+    /// The cost of an iteration of the method that was prepared, and whether that solves by complete factors.
+    prepared: (u64, bool),
 }
 
 impl Current {
     /// The method that was prepared, started from a guess.
-    pub(super) fn prepared(residual: f64, budget: Option<u64>) -> Self {
-        Current { candidate: None, budget, began: 0, last: (residual, 0) }
+    pub(super) fn prepared(residual: f64, budget: Option<u64>, prepared: (u64, bool)) -> Self {
+        Current { candidate: None, budget, began: 0, last: (residual, 0), prepared }
     }
 
     /// Lets it try once more whatever its last attempt achieved: any residual is below infinity.
@@ -41,12 +43,12 @@ impl Current {
 
     /// Whether it solves by a complete factorisation.
     pub(super) fn is_direct(&self) -> bool {
-        self.candidate.as_ref().is_some_and(Candidate::is_direct)
+        self.candidate.as_ref().map_or(self.prepared.1, Candidate::is_direct)
     }
 
     /// The cost of its iterations, in iterations of the prepared method.
     fn weight(&self) -> u64 {
-        self.candidate.as_ref().map_or(1, |candidate| candidate.weight)
+        self.candidate.as_ref().map_or(self.prepared.0, |candidate| candidate.weight)
     }
 }
 
@@ -70,7 +72,7 @@ impl Trend {
 }
 
 /// The candidate and the solver in use before a switch.
-type Former<T> = (Option<Candidate>, Option<Solver<T>>);
+type Former<T> = (Option<Candidate>, Option<Ready<T>>);
 
 impl<T: Scalar> Continuation<'_, T> {
     /// What the last attempt achieved. The next one starts from `measured`, without a budget.
@@ -81,6 +83,7 @@ impl<T: Scalar> Continuation<'_, T> {
         let budget = if limited { self.queue.budget(current.weight()) } else { None };
         let budget = budget.unwrap_or(self.system.limit().saturating_sub(iterations) / 2);
         let expected = self.expected_iterations(residual, measured.residual, iterations - before);
+        let expected = expected.min(self.expected_since_peak(before, measured.residual));
         let at_limit = self.outcome.reason == Reason::Limit;
         let slow = self.queue.switches_early
             && at_limit
@@ -94,6 +97,18 @@ impl<T: Scalar> Continuation<'_, T> {
         let goal = tolerance(self.system, self.norm);
         let rate = (residual / before).ln() / iterations as f64;
         if rate < 0.0 { (goal / residual).ln() / rate } else { f64::INFINITY }
+    }
+
+    /// The same from the rate since the residual was largest, as that of conjugate gradients grows at first. Infinite unless that was
+    /// half of the iterations ago or more.
+    fn expected_since_peak(&self, before: u64, residual: f64) -> f64 {
+        let done = self.outcome.history.get(before as usize..).unwrap_or_default();
+        let peak = (0..done.len()).max_by(|&i, &j| done[i].total_cmp(&done[j])).unwrap_or(0);
+        let since = done.len() - peak;
+        if self.outcome.history_stride != 1 || 2 * since < done.len() || done.is_empty() {
+            return f64::INFINITY;
+        }
+        self.expected_iterations(done[peak], residual, since as u64)
     }
 
     /// Drops the candidates for positive definite matrices, unless rounding may have made this one appear
@@ -166,7 +181,7 @@ impl<T: Scalar> Continuation<'_, T> {
         self.outcome.notes.push(format!("{why}: continued with {next} from a residual of {residual:.1e}"));
         current.began = iterations;
         current.budget = self.queue.budget(next.weight);
-        Some((current.candidate.replace(next), self.solver.take()))
+        Some((current.candidate.replace(next), self.ready.take()))
     }
 
     /// The iteration limit of one more attempt: half of those left, except for the last candidate, and at

@@ -54,7 +54,7 @@ impl<T: Scalar> AutoSolver<T> {
             .for_each(|choice| choice.clone_from(&after));
     }
 
-    fn report_preconditioner(&mut self) {
+    pub(super) fn report_preconditioner(&mut self) {
         let lines =
             preconditioner_sentences(&self.chosen.preconditioner, self.resident.preconditioner.as_ref());
         let is_concerned = |choice: &String| choice.starts_with("preconditioner ");

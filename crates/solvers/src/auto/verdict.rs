@@ -74,6 +74,8 @@ impl<T: Scalar> Continuation<'_, T> {
             outcome.reason = Reason::Stagnated; // a row, or what is found, says that more is missing than digits
         }
         let hermitian = is_hermitian(&given);
+        self.diagnose(&found, hermitian);
+        let outcome = &mut *self.outcome;
         if outcome.reason == Reason::IndefiniteOperator && hermitian {
             outcome.notes.push("minres and gmres do not need a definite matrix".into());
         }
