@@ -206,6 +206,8 @@ pub(super) struct Continuation<'a, T: Scalar> {
     pub(super) queue: Queue,
     /// The preconditioner of the candidate whose cost was estimated last.
     pub(super) estimated: Option<Box<dyn Preconditioner<T>>>,
+    /// Why the attempt ended whose `x` stands.
+    standing: Reason,
     /// The candidate in use, set up.
     pub(super) ready: Option<Ready<T>>,
 }
@@ -226,6 +228,7 @@ impl<'a, T: Scalar> Continuation<'a, T> {
             measured: Measured::ZERO,
             queue,
             estimated: None,
+            standing: Reason::Limit,
             ready: None,
         }
     }
@@ -246,6 +249,7 @@ impl<'a, T: Scalar> Continuation<'a, T> {
         if self.outcome.reason != Reason::Limit {
             current.may_repeat();
         }
+        self.standing = self.outcome.reason;
         let mut indefinite = false;
         self.report(measured);
         // What the sums of rows and columns show need not be tried.
@@ -294,6 +298,16 @@ impl<'a, T: Scalar> Continuation<'a, T> {
             self.system.adopt(candidate, ready, self.queue.clone());
             (self.system.chosen.method.name.clone(), self.system.chosen.preconditioner.name.clone())
         });
+        // How the last one failed says nothing of the x that stands.
+        let failed =
+            matches!(self.outcome.reason, Reason::NotFinite(_) | Reason::Diverged | Reason::Breakdown(_));
+        if failed && self.standing != self.outcome.reason && !self.outcome.converged() {
+            self.outcome.notes.push(format!("the last attempt ended otherwise: {}", self.outcome.reason));
+            self.outcome.reason = match self.standing {
+                Reason::Limit | Reason::Converged => Reason::Stagnated,
+                standing => standing,
+            };
+        }
         if indefinite && matches!(self.outcome.reason, Reason::Limit | Reason::Stagnated) {
             self.outcome.reason = Reason::IndefiniteOperator; // the methods tried after it do not change that
         }
@@ -362,7 +376,11 @@ impl<'a, T: Scalar> Continuation<'a, T> {
             outcome.history.extend(next.history.iter().skip(1));
         }
         outcome.iterations += next.iterations;
-        Ok(Some(self.better(x, &guess, measured)))
+        let found = self.better(x, &guess, measured);
+        if found.residual < measured.residual {
+            self.standing = next.reason;
+        }
+        Ok(Some(found))
     }
 }
 
