@@ -96,17 +96,28 @@ impl<T: Scalar> Trace<T> {
     /// If something differs.
     #[track_caller]
     pub fn agrees_with(&self, want: &Self, context: &str) {
-        assert_eq!(self.numbers.len(), want.numbers.len(), "{context}: what was noted");
-        for ((what, got), (_, want)) in self.facts.iter().zip(&want.facts) {
+        for (what, got, want) in pairs(context, &self.facts, &want.facts) {
             assert_eq!(got, want, "{context}: {what}");
         }
-        for ((what, got), (_, want)) in self.reals.iter().zip(&want.reals) {
+        for (what, got, want) in pairs(context, &self.reals, &want.reals) {
             same(&format!("{context}: {what}"), got, want);
         }
-        for ((what, got), (_, want)) in self.numbers.iter().zip(&want.numbers) {
+        for (what, got, want) in pairs(context, &self.numbers, &want.numbers) {
             same(&format!("{context}: {what}"), got, want);
         }
     }
+}
+
+/// The values recorded under each name in two traces, which must have the same names.
+#[track_caller]
+fn pairs<'a, V>(
+    context: &str,
+    got: &'a [(String, V)],
+    want: &'a [(String, V)],
+) -> impl Iterator<Item = (&'a str, &'a V, &'a V)> {
+    let names = |all: &'a [(String, V)]| all.iter().map(|(what, _)| what.as_str()).collect::<Vec<_>>();
+    assert_eq!(names(got), names(want), "{context}: what was recorded");
+    got.iter().zip(want).map(|((what, got), (_, want))| (what.as_str(), got, want))
 }
 
 /// Downloads a device's vector.
@@ -159,4 +170,40 @@ macro_rules! on_both {
         };
         got.agrees_with(&want, &$context);
     }};
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Trace;
+    use std::panic::catch_unwind;
+
+    /// One entry less of any sort, another name, and another bit are noticed.
+    #[test]
+    fn traces_of_different_lengths_differ() {
+        let full = || {
+            let mut trace = Trace::<f64>::new();
+            trace.numbers("x", &[1.0, 2.0]);
+            trace.reals("history", &[3.0]);
+            trace.fact("iterations", 4);
+            trace
+        };
+        full().agrees_with(&full(), "equal");
+        let changes: [fn(&mut Trace<f64>); 6] = [
+            |trace| drop(trace.numbers.pop()),
+            |trace| drop(trace.reals.pop()),
+            |trace| drop(trace.facts.pop()),
+            |trace| trace.facts[0].0 = "restarts".into(),
+            |trace| trace.numbers[0].1.truncate(1),
+            |trace| trace.reals[0].1[0] = f64::from_bits(3f64.to_bits() + 1),
+        ];
+        for (i, change) in changes.into_iter().enumerate() {
+            for other in [false, true] {
+                let (mut changed, same) = (full(), full());
+                change(&mut changed);
+                let (got, want) = if other { (same, changed) } else { (changed, same) };
+                let noticed = catch_unwind(|| got.agrees_with(&want, "changed")).is_err();
+                assert!(noticed, "change {i}");
+            }
+        }
+    }
 }
