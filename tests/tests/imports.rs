@@ -125,6 +125,21 @@ fn solvers_facade_and_command_have_no_unsafe_code() {
     }
 }
 
+/// Functions whose last bit depends on the platform: set-ups take those of `libm`, and roots.
+#[test]
+fn engine_formats_and_solvers_call_no_function_of_the_platform() {
+    for name in ["engine", "formats", "solvers"] {
+        for (path, text) in sources(name) {
+            let (text, _tests) = text.split_once("#[cfg(test)]").unwrap_or((&text, ""));
+            for word in
+                [".hypot(", ".ln()", ".log2()", ".log10()", ".powf(", ".exp()", ".sin()", ".cos()", ".atan2("]
+            {
+                assert!(!text.contains(word), "{} calls `{word}`", path.display());
+            }
+        }
+    }
+}
+
 /// A renamed folder must not turn these tests into ones that see nothing.
 #[test]
 fn a_folder_that_is_not_there_fails() {

@@ -115,7 +115,7 @@ fn null_of_constants<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
             *sums = [sums[0] + v.re(), sums[1] + v.im(), sums[2] + v.modulus()];
         }
     }
-    let vanishes = |[re, im, moduli]: [f64; 3]| re.hypot(im) <= ROUNDING * T::EPSILON * moduli;
+    let vanishes = |[re, im, moduli]: [f64; 3]| libm::hypot(re, im) <= ROUNDING * T::EPSILON * moduli;
     // By the root of each component: whether all its rows and all its columns sum to zero, its size, the sum
     // of `b` and of the moduli of `b`.
     let mut of_part = vec![(true, true, 0usize, [0.0; 3]); n];
@@ -139,7 +139,7 @@ fn null_of_constants<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
             true => "A is singular".to_string(),
             false => format!("A is singular in the part of {size} unknowns that row {root} belongs to"),
         };
-        let inconsistent = columns_vanish && re.hypot(im) > 1e3 * T::EPSILON * moduli;
+        let inconsistent = columns_vanish && libm::hypot(re, im) > 1e3 * T::EPSILON * moduli;
         notes.push(match (rows_vanish, inconsistent) {
             (_, true) => format!(
                 "{place}: its columns sum to 0, while b sums to {:e} there: {NO_SOLUTION}; subtract the mean of b, or fix \

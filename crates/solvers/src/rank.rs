@@ -40,7 +40,8 @@ pub fn deficiency<T: Scalar>(a: &Csr<T>, b: &[T]) -> Option<Deficient> {
             columns.swap(k, at);
             let (done, rest) = columns.split_at_mut(k + 1);
             let v = &mut done[k][k..];
-            let phase = if v[0].norm() == 0.0 { Complex64::new(1.0, 0.0) } else { v[0] / v[0].norm() };
+            let head = v[0].modulus();
+            let phase = if head == 0.0 { Complex64::new(1.0, 0.0) } else { v[0] / head };
             v[0] += phase * size;
             let square = vector_norm(v).powi(2);
             for column in rest.iter_mut().chain([&mut b]) {

@@ -112,7 +112,7 @@ impl RitzValues {
     /// Iterations after which conjugate gradients reduce the error by `tolerance` at the latest, if the condition
     /// number is no larger than these values show: `½ √κ ln(2 / tolerance)`.
     pub fn cg_iterations(&self, tolerance: f64) -> Option<u64> {
-        self.condition().map(|condition| (0.5 * condition.sqrt() * (2.0 / tolerance).ln()).ceil() as u64)
+        self.condition().map(|condition| (0.5 * condition.sqrt() * libm::log(2.0 / tolerance)).ceil() as u64)
     }
 }
 

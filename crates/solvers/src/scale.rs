@@ -81,8 +81,8 @@ pub(crate) fn norm<T: Scalar>(values: &[T], largest: f64) -> f64 {
 /// as they are: above the square of the tolerance's last bit and below overflow, with a margin for the size
 /// of the matrix.
 pub fn scaling_exponent<T: Scalar>(largest: f64) -> i32 {
-    let bits = T::MAX.log2();
-    let exponent = largest.log2().floor();
+    let bits = libm::log2(T::MAX);
+    let exponent = libm::log2(largest).floor();
     if exponent > -bits / 6.0 && exponent < bits / 4.0 { 0 } else { -exponent as i32 }
 }
 

@@ -322,7 +322,7 @@ impl<T: Scalar> Solver<T> {
             (false, _) => dev.upload(&scaled(x, of_x), self.x)?,
         }
         // The residual of so large a guess is likely to overflow, or to be larger than that of 0.
-        let far = largest_of_guess.log2() + f64::from(of_x) > T::MAX.log2() / 4.0;
+        let far = libm::log2(largest_of_guess) + f64::from(of_x) > libm::log2(T::MAX) / 4.0;
         if far {
             self.run((exponent, 0), f64::NAN, None)?;
             if !no_worse(self.outcome.true_residual, 1.0) {

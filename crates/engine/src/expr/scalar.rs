@@ -158,9 +158,10 @@ pub trait Scalar:
     fn finite(self) -> bool {
         self.re().is_finite() && self.im().is_finite()
     }
-    /// The modulus, in `f64`, without needless overflow.
+    /// The modulus, in `f64`, without needless overflow. It has the same bits on every platform.
+    #[inline]
     fn modulus(self) -> f64 {
-        self.re().hypot(self.im())
+        if Self::KIND.is_complex() { libm::hypot(self.re(), self.im()) } else { self.re().abs() }
     }
 }
 

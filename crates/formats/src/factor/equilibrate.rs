@@ -13,7 +13,7 @@ pub fn equilibrated<T: Scalar>(a: &Csr<T>) -> (Vec<i32>, Vec<i32>) {
     compiled_here!(T, |a: &Csr<T>| -> (Vec<i32>, Vec<i32>) {
         let (mut rows, mut columns) = (vec![0i32; a.rows()], vec![0i32; a.cols()]);
         // The base-2 logarithms of the entries, which scaling adds to.
-        let logarithms: Vec<f64> = a.values().iter().map(|v| v.modulus().log2()).collect();
+        let logarithms: Vec<f64> = a.values().iter().map(|v| libm::log2(v.modulus())).collect();
         let of = |i: usize| {
             let range = a.row_ptr()[i] as usize..a.row_ptr()[i + 1] as usize;
             a.col_idx()[range.clone()].iter().zip(&logarithms[range])

@@ -38,10 +38,10 @@ fn costs<T: Scalar>(a: &Csr<T>) -> Vec<f64> {
     let mut costs = Vec::with_capacity(a.nnz());
     for i in 0..a.rows() {
         let values = a.row_slices(i).1;
-        let largest = values.iter().map(|v| v.modulus()).fold(0.0, f64::max).ln();
+        let largest = libm::log(values.iter().map(|v| v.modulus()).fold(0.0, f64::max));
         costs.extend(values.iter().map(|v| match v.modulus() {
             0.0 => f64::INFINITY,
-            modulus => (largest - modulus.ln()).max(0.0),
+            modulus => (largest - libm::log(modulus)).max(0.0),
         }));
     }
     costs

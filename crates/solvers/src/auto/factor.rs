@@ -39,11 +39,11 @@ fn near_one<T: Scalar>(largest: f64) -> i32 {
 
 /// The exponent of the least power of two that overflows.
 fn bits<T: Scalar>() -> i32 {
-    T::MAX.log2().round() as i32
+    libm::log2(T::MAX).round() as i32
 }
 
 fn exponent_in(number: f64) -> i32 {
-    number.log2().floor() as i32
+    libm::log2(number).floor() as i32
 }
 
 /// The least exponent of a factor that leaves a number all its digits.

@@ -90,7 +90,7 @@ impl<T: Scalar> HostMatrix<T> {
     pub(super) fn norm_of_product(&mut self, x: &[T]) -> f64 {
         let norm = self.norm();
         let x = vector_norm(x);
-        let of_x = if x == 0.0 { 0 } else { x.log2().floor() as i32 };
+        let of_x = if x == 0.0 { 0 } else { libm::log2(x).floor() as i32 };
         (norm * x.scale_by_power_of_two(-of_x)).scale_by_power_of_two(of_x - self.factor.exponent)
     }
 }

@@ -196,7 +196,7 @@ impl<T: Scalar> Refined<T> {
 
 /// The power of two that brings a number near 1.
 fn scaling(largest: f64) -> i32 {
-    if largest > 0.0 && largest.is_finite() { -(largest.log2().floor() as i32) } else { 0 }
+    if largest > 0.0 && largest.is_finite() { -(libm::log2(largest).floor() as i32) } else { 0 }
 }
 
 /// `2ᵉ A`, rounded.

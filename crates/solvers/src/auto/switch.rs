@@ -95,8 +95,8 @@ impl<T: Scalar> Continuation<'_, T> {
     /// Iterations still needed if the residual keeps falling at the same rate.
     fn expected_iterations(&self, before: f64, residual: f64, iterations: u64) -> f64 {
         let goal = tolerance(self.system, self.norm);
-        let rate = (residual / before).ln() / iterations as f64;
-        if rate < 0.0 { (goal / residual).ln() / rate } else { f64::INFINITY }
+        let rate = libm::log(residual / before) / iterations as f64;
+        if rate < 0.0 { libm::log(goal / residual) / rate } else { f64::INFINITY }
     }
 
     /// The same from the rate since the residual was largest, as that of conjugate gradients grows at first. Infinite unless that was

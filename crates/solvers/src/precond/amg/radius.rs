@@ -132,21 +132,21 @@ fn largest_eigenvalue(mut h: Vec<Vec<Complex64>>) -> f64 {
     let mut rounds = 0;
     while n > 0 {
         let small = |h: &[Vec<Complex64>], k: usize| {
-            h[k][k - 1].norm() <= f64::EPSILON * (h[k][k].norm() + h[k - 1][k - 1].norm())
+            h[k][k - 1].modulus() <= f64::EPSILON * (h[k][k].modulus() + h[k - 1][k - 1].modulus())
         };
         if n == 1 || small(&h, n - 1) || rounds > 60 {
-            most = most.max(h[n - 1][n - 1].norm());
+            most = most.max(h[n - 1][n - 1].modulus());
             (n, rounds) = (n - 1, 0);
             continue;
         }
         let first = (1..n).rev().find(|&k| small(&h, k)).unwrap_or(0);
         rounds += 1;
         let (a, b, c, d) = (h[n - 2][n - 2], h[n - 2][n - 1], h[n - 1][n - 2], h[n - 1][n - 1]);
-        let (half, root) = ((a + d) / 2.0, (((a - d) / 2.0) * ((a - d) / 2.0) + b * c).sqrt());
+        let (half, root) = ((a + d) / 2.0, (((a - d) / 2.0) * ((a - d) / 2.0) + b * c).root());
         let (one, two) = (half + root, half - root);
-        let mut shift = if (one - d).norm() < (two - d).norm() { one } else { two };
+        let mut shift = if (one - d).modulus() < (two - d).modulus() { one } else { two };
         if rounds % 10 == 0 {
-            shift += h[n - 1][n - 2].norm(); // an exceptional one, where the others go round
+            shift += h[n - 1][n - 2].modulus(); // an exceptional one, where the others go round
         }
         (first..n).for_each(|k| h[k][k] -= shift);
         let mut rotations = Vec::with_capacity(n);

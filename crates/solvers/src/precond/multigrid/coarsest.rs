@@ -47,7 +47,7 @@ fn computed<T: Scalar, W: Scalar>(
             let largest = m[i * n..(i + 1) * n].iter().map(|v| v.modulus()).fold(0.0, f64::max);
             let d = m[i * n + i].modulus();
             let by = if d > 1e-8 * largest { d } else { largest };
-            if by > 0.0 { (-0.5 * by.log2()).round() as i32 } else { 0 }
+            if by > 0.0 { (-0.5 * libm::log2(by)).round() as i32 } else { 0 }
         })
         .collect();
     let scaled = |m: &mut [W]| {
