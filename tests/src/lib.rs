@@ -19,6 +19,7 @@ pub mod concurrent;
 pub mod counting;
 pub mod foreign_formats;
 pub mod formats;
+pub mod generated;
 pub mod handles;
 pub mod hostile;
 pub mod least_squares;
@@ -38,13 +39,52 @@ pub mod triangles;
 
 pub use paste::paste;
 
-/// Generates a test for every case, for one way to create a backend and a list of number types.
+/// Hands the groups of the suite with their cases to a macro, after the tokens given: all that is run on a backend is listed
+/// here.
+#[macro_export]
+macro_rules! every_case {
+    (($($callback:tt)*) $($before:tt)*) => {
+        $($callback)*! { $($before)*
+            passes: canonical_sums sums_in_a_loop every_form_of_term aliasing updates_in_order lengths large
+                wide_passes formulas_around;
+            products: shapes lanes riding_passes own_format;
+            formats: shapes structures stencils grids long_rows few_heavy_rows large not_finite adjoints solves;
+            columns: shapes structures large programs refusals;
+            sparse_algebra: products sets refusals set_ups large_levels;
+            triangles: shapes chains wide_levels blocks programs refusals;
+            basis: dots axpys zero_coefficients modified_columns;
+            cells: arithmetic special_values tests rotations;
+            operators: simple composed transposed adjoints own host host_panics formulas_first;
+            programs: flow nested_conditions restarts_without_confirmation stops confirmations histories no_ops_after_stop
+                endless_is_cancelled guarded riding_passes_come_after;
+            random: passes_agree products_agree bases_agree fusion_changes_nothing;
+            solves: agree parallel_sizes again warm_start cancelled gmres_variants scaled_exactly;
+            preconditioners: multigrid grids variants own new_values;
+            table: equal_bits;
+            least_squares: shapes;
+            right_hand_sides: agree;
+            narrow: passes products bases two_levels two_narrow_levels;
+            concurrent: several_backends_at_once;
+            handles: stale_handles stale_cells foreign_handles;
+            foreign_formats: lies new_values panics panics_in_solves triangles watch_panics;
+            hostile: zero_right_hand_side exact_start tolerance_zero huge_and_tiny not_finite_input
+                wrong_lengths pass_rules program_rules tiny_systems singular_breakdown refused_allocations
+                endless_limits;
+        }
+    };
+}
+
+/// Generates a test for every case, for one way to create a backend and a list of number types. `around` names a function that
+/// gets the name of each case and runs it.
 #[macro_export]
 macro_rules! conformance {
     ($module:ident, $backend:literal, $make:expr, [$($type:ident),* $(,)?]) => {
         $crate::conformance!($module, $backend, $make, [$($type),*], except &[]);
     };
     ($module:ident, $backend:literal, $make:expr, [$($type:ident),* $(,)?], except $except:expr) => {
+        $crate::conformance!($module, $backend, $make, [$($type),*], except $except, around $crate::run_case);
+    };
+    ($module:ident, $backend:literal, $make:expr, [$($type:ident),* $(,)?], except $except:expr, around $around:path) => {
         mod $module {
             #[allow(unused_imports)]
             use super::*;
@@ -58,51 +98,33 @@ macro_rules! conformance {
                 mod [<in_ $type:lower>] {
                     #[allow(unused_imports)]
                     use super::*;
-                    $crate::conformance! { @cases $make, $type;
-                        passes: canonical_sums sums_in_a_loop every_form_of_term aliasing updates_in_order lengths large
-                            wide_passes formulas_around;
-                        products: shapes lanes riding_passes own_format;
-                        formats: shapes structures stencils grids long_rows few_heavy_rows large not_finite adjoints solves;
-                        columns: shapes structures large programs refusals;
-                        sparse_algebra: products sets refusals set_ups large_levels;
-                        triangles: shapes chains wide_levels blocks programs refusals;
-                        basis: dots axpys zero_coefficients modified_columns;
-                        cells: arithmetic special_values tests rotations;
-                        operators: simple composed transposed adjoints own host host_panics formulas_first;
-                        programs: flow nested_conditions restarts_without_confirmation stops confirmations histories no_ops_after_stop endless_is_cancelled
-                            guarded riding_passes_come_after;
-                        random: passes_agree products_agree bases_agree fusion_changes_nothing;
-                        solves: agree parallel_sizes again warm_start cancelled gmres_variants scaled_exactly;
-                        preconditioners: multigrid grids variants own new_values;
-                        table: equal_bits;
-                        least_squares: shapes;
-                        right_hand_sides: agree;
-                        narrow: passes products bases two_levels two_narrow_levels;
-                        concurrent: several_backends_at_once;
-                        handles: stale_handles stale_cells foreign_handles;
-                        foreign_formats: lies new_values panics panics_in_solves triangles watch_panics;
-                        hostile: zero_right_hand_side exact_start tolerance_zero huge_and_tiny not_finite_input
-                            wrong_lengths pass_rules program_rules tiny_systems singular_breakdown refused_allocations
-                            endless_limits;
-                    }
+                    $crate::every_case! { ($crate::conformance) @cases $make, $type, $around; }
                 }
             })*
         }
     };
-    (@cases $make:expr, $type:ident; $($file:ident: $($case:ident)*;)*) => {$(
+    (@cases $make:expr, $type:ident, $around:path; $($file:ident: $($case:ident)*;)*) => {$(
         mod $file {
             #[allow(unused_imports)]
             use super::*;
             $(
                 #[test]
                 fn $case() {
-                    if super::super::runs(concat!(stringify!($file), "::", stringify!($case))) {
-                        $crate::$file::$case::<$type>(|| lacuna_engine::Device::new(($make)().expect("a backend that was made before")));
+                    let name = concat!(stringify!($file), "::", stringify!($case));
+                    if super::super::runs(name) {
+                        $around(name, &|| {
+                            $crate::$file::$case::<$type>(|| lacuna_engine::Device::new(($make)().expect("a backend that was made before")));
+                        });
                     }
                 }
             )*
         }
     )*};
+}
+
+/// Runs a case: how [`conformance!`] does it unless it is told otherwise.
+pub fn run_case(_name: &str, case: &dyn Fn()) {
+    case();
 }
 
 /// The serial reference, with memory that is freed with it.

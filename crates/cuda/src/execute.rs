@@ -37,6 +37,9 @@ pub(crate) struct Runner<'a> {
 impl Runner<'_> {
     /// Runs a program from the start until it stops.
     pub(crate) fn run(&mut self, program: &Program, prepared: &mut Prepared, run: Run<'_>) -> Result<Finish> {
+        if program.iterates() {
+            lacuna_gpu::count_run(prepared.jit.is_some());
+        }
         let Run { limit, history, watch } = run;
         history.reset(limit);
         let room = (limit / history.stride).saturating_add(2).min(History::CAPACITY + 2) as usize;

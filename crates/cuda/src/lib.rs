@@ -23,4 +23,5 @@ mod transfer;
 pub use backend::Cuda;
 pub use compiler::compiler_found;
 pub use device::devices;
+pub use lacuna_gpu::{Runs, runs};
 pub use options::{Compile, CudaOptions, Mode};

@@ -198,6 +198,9 @@ impl OpenCl {
         history.reset(limit);
         let (operation, kind) = (format!("running `{}`", program.name()), prepared.encoded.kind);
         self.take_jit(prepared, &operation)?;
+        if program.iterates() {
+            lacuna_gpu::count_run(prepared.is_jit());
+        }
         self.bind(prepared)?;
         let fail = self.driver.fail(&operation);
         let nan = real_bits(kind, f64::NAN);

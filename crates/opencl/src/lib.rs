@@ -21,4 +21,5 @@ mod store;
 pub use backend::OpenCl;
 pub use compiler::text;
 pub use device::devices;
+pub use lacuna_gpu::{Runs, runs};
 pub use options::{DeviceChoice, Mode, OpenClOptions, Shape};

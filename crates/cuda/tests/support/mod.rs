@@ -3,18 +3,34 @@
 use lacuna_cuda::{Cuda, CudaOptions, Mode};
 use lacuna_engine::{Device, Error, Result, Scalar};
 use lacuna_formats::{Csr, Triplets};
+use std::io::Write as _;
 
 /// A device, or `None` if there is none; fails if `LACUNA_REQUIRE` names `cuda`.
 pub fn device() -> Option<Device> {
     match Cuda::with(&CudaOptions::default()) {
         Ok(cuda) => Some(Device::new(cuda)),
         Err(error) => {
-            let required = std::env::var("LACUNA_REQUIRE").unwrap_or_default();
-            assert!(!required.split(',').any(|name| name == "cuda"), "LACUNA_REQUIRE names cuda: {error}");
-            eprintln!("SKIPPED, no CUDA device: {error}");
+            skip(&format!("no CUDA device: {error}"));
             None
         }
     }
+}
+
+/// Says, past the test harness, that something is skipped; fails if `LACUNA_REQUIRE` names `cuda`.
+fn skip(why: &str) {
+    let required = std::env::var("LACUNA_REQUIRE").unwrap_or_default();
+    assert!(!required.split(',').any(|name| name.trim() == "cuda"), "LACUNA_REQUIRE names cuda: {why}");
+    // If even this fails, nothing better can be done.
+    let _ = writeln!(std::io::stderr(), "\n*** SKIPPED: {why} ***");
+}
+
+/// Whether kernels can be generated; if not, it is said.
+pub fn compiler() -> bool {
+    let found = lacuna_cuda::compiler_found();
+    if !found {
+        skip("generated kernels: no NVRTC");
+    }
+    found
 }
 
 /// Sets how programs planned from now on are executed.
@@ -25,10 +41,8 @@ pub fn set_mode(dev: &Device, mode: Mode) {
 /// The modes of execution available on this machine.
 pub fn modes() -> Vec<Mode> {
     let mut modes = vec![Mode::Stream, Mode::Graph];
-    if lacuna_cuda::compiler_found() {
+    if compiler() {
         modes.push(Mode::Jit);
-    } else {
-        eprintln!("SKIPPED mode jit: no NVRTC");
     }
     modes
 }
