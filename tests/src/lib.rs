@@ -36,6 +36,7 @@ pub mod solves;
 pub mod sparse_algebra;
 pub mod table;
 pub mod triangles;
+pub mod wrong;
 
 pub use paste::paste;
 

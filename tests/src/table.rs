@@ -42,14 +42,17 @@ fn cover(rows: &[Row]) -> Vec<Row> {
     rows.iter().filter(&mut new).copied().collect()
 }
 
-/// The rows that run on a backend.
+/// The rows that run on a backend. What notices a fault in all of them does so in those.
 fn chosen(backend: &str, formats: &[&'static str]) -> Vec<Row> {
     let all = rows(formats);
     let whole = std::env::var("LACUNA_TABLE").map_or(true, |table| table != "cover");
-    if whole || matches!(backend, "cpu" | "reference") {
-        return all;
-    }
     let some = cover(&all);
+    match backend {
+        "wrong" => return some,
+        "cpu" | "reference" => return all,
+        _ if whole => return all,
+        _ => {}
+    }
     crate::loudly(&format!("LACUNA_TABLE=cover: {} of {} rows of table::equal_bits", some.len(), all.len()));
     some
 }
