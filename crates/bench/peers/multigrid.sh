@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Multigrid beside PETSc's GAMG and hypre (2 ranks), the smoothed aggregation of ViennaCL and AMGCL (2 threads) and PyAMG, on the
+# Multigrid beside PETSc's GAMG and hypre (2 ranks), the smoothed aggregation of ViennaCL (2 threads) and PyAMG, on the
 # same matrices: conjugate gradients to 1e-8 for ones. Ours is `auto`, and `amg` with the matrix as csr; the least of three runs in one process. MATRICES and
 # BINARY as in run.sh. Where NVCC names a compiler, ViennaCL's is also built for CUDA, for the devices of ARCH (else sm_90), and run
-# where there is a device. Without ViennaCL its rows are left out. AMGCL names the folder with AMGCL's headers (1.4 or
-# later); without it its rows are left out.
+# where there is a device. Without ViennaCL its rows are left out.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 MATRICES=${MATRICES:-gen:poisson3d:100x100x100 gen:poisson2d:1000x1000 gen:spe10-like:1 gen:poisson-p1:511}
@@ -27,13 +26,7 @@ viennacl() { # NAME COMPILER FLAGS...
   "$@" -O3 -DNDEBUG -std=c++17 -w crates/bench/peers/multigrid_viennacl.cpp -o "$OUT/$name" 2>"$OUT/$name.log" ||
     { rm -f "$OUT/$name"; missing "$name does not build, see $OUT/$name.log"; }
 }
-rm -f "$OUT"/multigrid-{viennacl,amgcl}*
-if [[ ! -d ${AMGCL:-}/amgcl ]]; then
-  missing "AMGCL"
-else
-  g++ -O3 -march=native -DNDEBUG -std=c++17 -w -DAMGCL_NO_BOOST -fopenmp -I"$AMGCL" crates/bench/peers/multigrid_amgcl.cpp \
-    -o "$OUT/multigrid-amgcl"
-fi
+rm -f "$OUT"/multigrid-viennacl*
 dpkg -s libviennacl-dev >/dev/null 2>&1 || apt-get install -y -q libviennacl-dev >/dev/null || true
 if [[ ! -d /usr/include/viennacl ]]; then
   missing "ViennaCL"
@@ -77,12 +70,6 @@ for matrix in $MATRICES; do
     for kind in "" mis2; do
       # shellcheck disable=SC2046,SC2086
       row "$matrix" "viennacl amg, cuda $kind" $("$OUT/multigrid-viennacl-cuda" "$OUT/multigrid.petsc" $kind || echo - - - -)
-    done
-  fi
-  if [[ -x $OUT/multigrid-amgcl ]]; then
-    for kind in "" narrow; do
-      # shellcheck disable=SC2046,SC2086
-      row "$matrix" "amgcl $kind" $(OMP_NUM_THREADS=2 "$OUT/multigrid-amgcl" "$OUT/multigrid.petsc" $kind || echo - - - -)
     done
   fi
   for kind in sa rs; do
