@@ -6,7 +6,8 @@
 //! solution on the device, and the least bandwidth that this implies. The last line says whether all modes
 //! gave the same bits.
 use lacuna_engine::{Device, LinOp};
-use lacuna_formats::{Csr, Spec, convert};
+use lacuna_formats::{Csr, convert};
+use lacuna_io::Spec;
 use lacuna_solvers::{Options, Placed, Setup, Solver, Stop, method};
 use lacuna_tests::narrow::TwoLevel;
 use std::error::Error;

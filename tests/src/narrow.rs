@@ -205,7 +205,7 @@ fn inverted<T: Scalar>(mut a: Vec<Vec<T>>) -> Vec<Vec<T>> {
 
 fn cycles<T: Scalar>(make: fn() -> Device, side: usize, narrow: bool) {
     let name = format!("gen:poisson2d:{side}x{side}");
-    let a = lacuna_formats::Spec::parse(&name).unwrap().build::<T>().unwrap();
+    let a = lacuna_io::Spec::parse(&name).unwrap().build::<T>().unwrap();
     let methods = ["cg", "flexible-cg", "minres", "bicgstab", "gmres", "fgmres"];
     for info in METHODS.iter().filter(|info| methods.contains(&info.name)) {
         let mut iterations = [0, 0];

@@ -1,6 +1,7 @@
 //! Numbers, vectors and matrices for tests: the same seed gives the same numbers everywhere.
 use lacuna_engine::Scalar;
-use lacuna_formats::{Csr, Spec, Triplets};
+use lacuna_formats::{Csr, Triplets};
+use lacuna_io::Spec;
 
 /// A small pseudo-random number generator (Steele, Lea and Flood 2014, `splitmix64`).
 #[derive(Clone, Debug)]

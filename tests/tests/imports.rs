@@ -3,9 +3,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Our crates that each of our crates may depend on.
-const ALLOWED: [(&str, &[&str]); 12] = [
+const ALLOWED: [(&str, &[&str]); 13] = [
     ("crates/engine", &[]),
     ("crates/formats", &["engine"]),
+    ("crates/io", &["engine", "formats"]),
     ("crates/cpu", &["engine", "formats"]),
     ("kernels-opencl", &[]),
     ("kernels-cuda", &[]),
@@ -13,7 +14,7 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     ("crates/opencl", &["engine", "formats", "gpu", "kernels-opencl"]),
     ("crates/cuda", &["engine", "formats", "gpu", "kernels-cuda"]),
     ("crates/solvers", &["engine", "formats"]),
-    ("crates/lacuna", &["engine", "formats", "gpu", "cpu", "opencl", "cuda", "solvers"]),
+    ("crates/lacuna", &["engine", "formats", "io", "gpu", "cpu", "opencl", "cuda", "solvers"]),
     ("crates/cli", &["lacuna"]),
     ("crates/bench", &["lacuna", "cli"]),
 ];

@@ -2,7 +2,8 @@
 //! stopping test.
 use lacuna_cpu::Cpu;
 use lacuna_engine::Device;
-use lacuna_formats::{Csr, Spec, Triplets};
+use lacuna_formats::{Csr, Triplets};
+use lacuna_io::Spec;
 use lacuna_solvers::{Options, Outcome, Placed, Setup, Solver, Stop, method, preconditioner};
 use lacuna_tests::available;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! The figures that the design promises: operations, bytes, vectors and waits of each method.
 use lacuna_cpu::Cpu;
 use lacuna_engine::{Device, Format, LinOp, OpKind, Reference, Scalar, Section, WithAdjoint};
-use lacuna_formats::{Csr, Spec};
+use lacuna_formats::Csr;
+use lacuna_io::Spec;
 use lacuna_solvers::{Jacobi, METHODS, Options, Orthogonalization, Placed, Setup, Solver, Stop, method};
 use lacuna_tests::counting::{Counting, Counts};
 use std::sync::Arc;

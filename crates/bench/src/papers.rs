@@ -1,7 +1,8 @@
 //! `lacuna-bench papers`: the measurements of five papers, on similar matrices at present-day sizes, for the methods available here.
 use crate::args::PapersArgs;
 use crate::run;
-use lacuna::formats::{FORMATS, look_alikes};
+use lacuna::formats::FORMATS;
+use lacuna::io::look_alikes;
 use lacuna::solvers::{METHODS, PRECONDITIONERS};
 use lacuna_cli::args::TypeName::{self, F32, F64};
 use lacuna_cli::compare::{Ending, MODEL_PROBLEMS, Work, names};

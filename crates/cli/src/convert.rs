@@ -4,8 +4,8 @@ use crate::failure::Result;
 use crate::input::{STANDARD, Source, set_threads};
 use crate::number::with_type;
 use crate::{out, report};
-use lacuna::formats::io;
-use lacuna::formats::mm::{self, Storage, Symmetry, WriteOptions};
+use lacuna::io;
+use lacuna::io::mm::{self, Storage, Symmetry, WriteOptions};
 use lacuna::{Csr, NumberType, Scalar};
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<()> {

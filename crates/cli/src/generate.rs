@@ -5,7 +5,7 @@ use crate::failure::Result;
 use crate::input::{Source, set_threads};
 use crate::number::with_type;
 use crate::out;
-use lacuna::formats::mm::WriteOptions;
+use lacuna::io::mm::WriteOptions;
 use lacuna::{Scalar, Spec};
 
 pub(crate) fn run(args: &GenerateArgs) -> Result<()> {

@@ -4,8 +4,8 @@ use crate::failure::{Failure, Result};
 use crate::progress::Reading;
 use lacuna::backend::pages;
 use lacuna::backend::text::{escaped, shown_name, shown_word};
-use lacuna::formats::io::{About, Opened, Wanted};
-use lacuna::formats::mm::ReadOptions;
+use lacuna::io::mm::ReadOptions;
+use lacuna::io::{About, Opened, Wanted};
 use lacuna::{Csr, Error, NumberType, Scalar, Spec};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -243,7 +243,8 @@ impl<T: Scalar> WithSimd for Inlined<'_, T> {
 mod tests {
     use super::{Plan, Solved, independent};
     use lacuna_engine::{Format, Matrix, NumberType};
-    use lacuna_formats::{Csr, Half, Spec, Triangular, Triplets};
+    use lacuna_formats::{Csr, Half, Triangular, Triplets};
+    use lacuna_io::Spec;
     use std::sync::Arc;
 
     const ROWS: usize = 210;

@@ -12,7 +12,8 @@
 //! can store the matrix.
 use lacuna_cuda::{Compile, Cuda, CudaOptions, Mode, compiler_found};
 use lacuna_engine::{Device, Format, Pass, Result};
-use lacuna_formats::{Csr, FORMATS, Spec, Structure, choose_format, convert};
+use lacuna_formats::{Csr, FORMATS, Structure, choose_format, convert};
+use lacuna_io::Spec;
 use lacuna_solvers::{BiCgStab, Cg, Cycle, Gmres, Method, Orthogonalization, Side, Solver, Stop};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -30,7 +30,7 @@ fn least<R>(what: &str, f: impl Fn() -> R) -> R {
 
 fn main() -> lacuna_engine::Result<()> {
     let name = std::env::args().nth(1).unwrap_or_else(|| "gen:poisson3d:100x100x100".into());
-    let a = lacuna_formats::open::<f64>(&name, &Default::default())?;
+    let a = lacuna_io::open::<f64>(&name, &Default::default())?;
     let unknowns: usize = std::env::args().nth(2).and_then(|count| count.parse().ok()).unwrap_or(1);
     let cells = [unknowns; 2];
     // Aggregates of eleven consecutive nodes, smoothed once: about as many entries as a prolongator has.

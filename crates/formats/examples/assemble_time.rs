@@ -2,7 +2,8 @@
 //!
 //! The entries of a generated matrix are given in four orders: by row, by column, each entry twice, and at
 //! random.
-use lacuna_formats::{Csr, Spec, Triplets};
+use lacuna_formats::{Csr, Triplets};
+use lacuna_io::Spec;
 use std::time::Instant;
 
 type Order = fn(&Csr<f64>) -> Triplets<f64>;

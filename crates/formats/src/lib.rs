@@ -12,19 +12,17 @@
 //! - [`matching`] matches rows with columns.
 //! - [`Pair`] puts a matrix and its conjugate transpose on a device.
 //! - [`reorder`] finds an order of the rows that keeps coupled rows close together.
-//! - [`Spec`] generates model problems of any size by name.
-//! - [`io`] reads and writes files: Matrix Market ([`mm`]), NumPy and SciPy, PETSc, MATLAB,
-//!   Rutherford–Boeing.
 //! - [`parallel`] shares work among threads.
-//! - [`open`] accepts either a file or a generator's name.
 //! - [`Structure`] analyses a matrix, [`spy`] counts entries for a picture of it.
+//! - Matrices of other crates convert by `From` and `TryFrom`, each behind a feature with the crate's name and version. They
+//!   are here and not in the crate of files, `lacuna-io`, since only the crate of [`Csr`] may implement such a trait for it.
+//!
+//! Files and generators of model problems are the crate `lacuna-io`.
 pub mod algebra;
-mod build;
+pub mod build;
 mod choose;
 pub mod factor;
-mod generate;
 mod interop;
-pub mod io;
 mod order;
 pub mod parallel;
 mod storage;
@@ -38,8 +36,6 @@ pub use choose::select::{
     Candidate, FORMATS, FormatInfo, candidates, choose_format, choose_lasting_format, convert,
 };
 pub use choose::structure::{Structure, spy};
-pub use generate::{Generator, Spec, look_alikes};
-pub use io::{field, mm, open};
 pub use order::colours::{by_colours, greedy_colours};
 pub use order::matching::matching;
 pub use order::parts::{compact_parts, parts};

@@ -1,6 +1,7 @@
 //! Diagonals, stored fully or for a symmetric matrix.
 use lacuna_engine::{Complex64, Format, Scalar};
-use lacuna_formats::{Csr, Dia, Spec, Structure, Triplets, candidates};
+use lacuna_formats::{Csr, Dia, Structure, Triplets, candidates};
+use lacuna_io::Spec;
 use proptest::prelude::*;
 
 fn of<T: Scalar>(n: usize, entries: &[(usize, usize, T)]) -> Csr<T> {

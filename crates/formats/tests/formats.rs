@@ -1,8 +1,9 @@
 //! Every format holds the same matrix, refuses unsuitable ones, and reports its footprint.
 use lacuna_engine::{Complex64, Cost, Error, Format, Scalar};
 use lacuna_formats::{
-    Bcsr, Csr, Dense, Dia, FORMATS, Hyb, Sell, Spec, Structure, Triplets, candidates, choose_format, convert,
+    Bcsr, Csr, Dense, Dia, FORMATS, Hyb, Sell, Structure, Triplets, candidates, choose_format, convert,
 };
+use lacuna_io::Spec;
 use proptest::prelude::*;
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Memory that runs out, at whichever allocation, is an error and never ends the process.
 use lacuna_engine::{Error, Result};
 use lacuna_formats::factor::{column_order, diagonal_order};
-use lacuna_formats::{Csr, Permutation, Spec};
+use lacuna_formats::{Csr, Permutation};
+use lacuna_io::Spec;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 

@@ -1,6 +1,7 @@
 //! Packed columns and narrow values: bitwise equal to compressed rows, and their limits.
 use lacuna_engine::{Complex64, Format, Scalar};
-use lacuna_formats::{Csr, Packed, Spec, Triplets};
+use lacuna_formats::{Csr, Packed, Triplets};
+use lacuna_io::Spec;
 use proptest::prelude::*;
 
 fn generated(name: &str) -> Csr<f64> {

@@ -1,6 +1,7 @@
 //! Packets: near entries in slices, far ones after them, and unsuitable matrices.
 use lacuna_engine::{Complex64, Error, Format, Scalar, row_sum};
-use lacuna_formats::{Csr, PACKET, Pkt, SLICE, Spec, Triplets, reorder};
+use lacuna_formats::{Csr, PACKET, Pkt, SLICE, Triplets, reorder};
+use lacuna_io::Spec;
 use proptest::prelude::*;
 
 fn generated(name: &str) -> Csr<f64> {

@@ -1,7 +1,9 @@
 //! Orders of rows: their properties, and that they change nothing but the order.
 use lacuna_formats::{
-    Csr, ORDERS, Permutation, Profile, Spec, Triplets, by_length, by_parts, reorder, reverse_cuthill_mckee,
+    Csr, ORDERS, Permutation, Profile, Triplets, by_colours, by_length, by_parts, compact_parts,
+    greedy_colours, parts, reorder, reverse_cuthill_mckee,
 };
+use lacuna_io::Spec;
 use proptest::prelude::*;
 
 fn generated(name: &str) -> Csr<f64> {
@@ -118,4 +120,81 @@ fn columns_that_are_no_rows_are_ignored() {
     let a: Csr<f64> = t.to_csr().unwrap();
     assert_eq!(reverse_cuthill_mckee(&a).order().len(), 2);
     assert_eq!(by_parts(&a, 1).order().len(), 2);
+}
+
+#[test]
+fn grids_take_two_colours_and_no_colour_couples_its_rows() {
+    for (name, most) in
+        [("gen:poisson3d:7x6x5", 2), ("gen:poisson3d:7x6x5:27", 8), ("gen:random:300:9:3", 30)]
+    {
+        let a = generated(name);
+        let (colours, count) = greedy_colours(&a);
+        assert!(count <= most, "{name}: {count}");
+        let left = a.entries().filter(|(i, j, _)| j < i);
+        left.for_each(|(i, j, _)| assert_ne!(colours[i], colours[j], "{name} {i} {j}"));
+        let (order, _) = by_colours(&a);
+        let sorted: Vec<u32> = order.order().iter().map(|&row| colours[row as usize]).collect();
+        assert!(sorted.is_sorted(), "{name}");
+    }
+}
+
+/// Fraction of the entries that couple different parts.
+fn cut(a: &Csr<f64>, rows: usize) -> f64 {
+    let order = compact_parts(a, rows);
+    let place = order.inverse();
+    let between =
+        a.entries().filter(|&(i, j, _)| place[i] as usize / rows != place[j] as usize / rows).count();
+    between as f64 / a.nnz() as f64
+}
+
+#[test]
+fn parts_of_grids_are_about_boxes() {
+    for (name, rows, most) in [
+        // Cubes of 3x3x3 cut 2 of 7 entries, squares of 4x4 1 of 5.
+        ("gen:poisson3d:30x30x30", 27, 0.31),
+        ("gen:poisson3d:30x30x30", 32, 0.33),
+        ("gen:poisson2d:60x60", 16, 0.24),
+        ("gen:poisson1d:100", 10, 0.07),
+    ] {
+        let a = generated(name);
+        assert!(cut(&a, rows) < most, "{name}: {}", cut(&a, rows));
+    }
+}
+
+#[test]
+fn grids_are_cut_into_boxes() {
+    // With the start of the first row of cells of each line and plane of the first box.
+    for (name, rows, first, sizes) in [
+        ("gen:poisson3d:8x12x6", 32, vec![0, 8, 16, 24, 96, 104, 112, 120], vec![32; 18]),
+        ("gen:poisson2d:10x8", 16, vec![0, 10, 20, 30], [16, 16, 8].repeat(2)),
+        ("gen:poisson3d:8x8x8:27", 64, vec![], vec![64; 8]),
+        ("gen:poisson1d:64", 16, vec![0, 4, 8, 12], vec![16; 4]),
+    ] {
+        let (order, starts) = parts(&generated(name), rows);
+        let got: Vec<u32> = starts.windows(2).map(|w| w[1] - w[0]).collect();
+        assert_eq!(got, sizes, "{name}");
+        let lines = first.iter().flat_map(|&start| start..start + 4);
+        lines.enumerate().for_each(|(k, row)| assert_eq!(order.order()[k], row, "{name}"));
+        let mut all = order.order().to_vec();
+        all.sort_unstable();
+        assert!(all.iter().enumerate().all(|(i, &row)| i as u32 == row), "{name}");
+    }
+    // A band as wide as two lines is not a grid: it wraps around the end of a line.
+    let mut triplets = Triplets::new(12, 12);
+    for i in 0..12usize {
+        for j in [i.checked_sub(4), i.checked_sub(1), Some(i)].into_iter().flatten() {
+            triplets.push(i, j, 1.0);
+        }
+    }
+    let (order, _) = parts::<f64>(&triplets.to_csr().unwrap(), 4);
+    assert_ne!(order.order()[..4], [0, 1, 4, 5]);
+}
+
+#[test]
+fn every_row_has_its_place() {
+    let empty = Triplets::<f64>::new(7, 7).to_csr().unwrap();
+    let mut order = compact_parts(&empty, 3).order().to_vec();
+    order.sort_unstable();
+    assert_eq!(order, [0, 1, 2, 3, 4, 5, 6]);
+    assert!(compact_parts(&Triplets::<f64>::new(0, 0).to_csr().unwrap(), 3).is_empty());
 }

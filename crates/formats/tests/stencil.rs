@@ -1,6 +1,7 @@
 //! Constant coefficients on a grid are detected, preserved bitwise, and refused if they vary.
 use lacuna_engine::Format;
-use lacuna_formats::{Csr, Dia, Spec, Stencil, Triplets};
+use lacuna_formats::{Csr, Dia, Stencil, Triplets};
+use lacuna_io::Spec;
 use proptest::prelude::*;
 
 fn generated(name: &str) -> Csr<f64> {

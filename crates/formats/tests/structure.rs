@@ -1,6 +1,7 @@
 //! The properties that [`Structure`] reports, on matrices small enough to check by eye.
 use lacuna_engine::{Complex64, Scalar};
-use lacuna_formats::{Csr, Spec, Structure, Triplets, spy};
+use lacuna_formats::{Csr, Structure, Triplets, spy};
+use lacuna_io::Spec;
 use proptest::prelude::*;
 
 fn matrix<T: Scalar>(rows: usize, cols: usize, entries: &[(usize, usize, T)]) -> Csr<T> {

@@ -2,8 +2,9 @@
 //! is `cg`, `bicgstab`, `gmres`, `gmres-once`, or `product` for a single product. Further arguments: `cuda`
 //! for the text that CUDA compiles, `format=dia` and the like.
 use lacuna_engine::{Device, Pass, Recorder, Reference, Scalar, encode};
-use lacuna_formats::{Csr, Spec, convert};
+use lacuna_formats::{Csr, convert};
 use lacuna_gpu::{self as gpu, Layout, MatrixFacts, PlanCache, SEGMENT};
+use lacuna_io::Spec;
 use lacuna_solvers::{BiCgStab, Cg, Cycle, Gmres, Method, Orthogonalization, Side, Solver, Stop, System};
 use std::sync::Arc;
 

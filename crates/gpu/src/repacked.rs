@@ -202,7 +202,8 @@ pub(crate) fn ends_of(lengths: impl Iterator<Item = u32>) -> Vec<usize> {
 mod tests {
     use super::{Groups, Repacked, Rows, SEGMENT, WARP, WORDS};
     use lacuna_engine::{AnyFormat, NumberType, Scalar, row_sum};
-    use lacuna_formats::{Spec, convert};
+    use lacuna_formats::convert;
+    use lacuna_io::Spec;
     use std::sync::Arc;
 
     /// The rows of the product as the work-items of all groups compute them; a place without an entry adds -0

@@ -1,7 +1,8 @@
 //! The rows that generated kernels are built from equal those of the format, entry by entry, to the bit.
 use lacuna_engine::{Complex64, Format, Formats, Scalar, row_sum};
-use lacuna_formats::{FORMATS, Interpolation, POSITIONS, Spec, Stencil, convert};
+use lacuna_formats::{FORMATS, Interpolation, POSITIONS, Stencil, convert};
 use lacuna_gpu::Rows;
+use lacuna_io::Spec;
 use std::sync::Arc;
 
 /// The formats whose rows are known in full; checks all of them.

@@ -3,7 +3,8 @@
 //! thread:
 //! `RAYON_NUM_THREADS=1 cargo run --release -p lacuna --example choice MATRIX...`
 use lacuna::cpu::{Cpu, CpuOptions};
-use lacuna::formats::{candidates, choose_format, convert, open};
+use lacuna::formats::{candidates, choose_format, convert};
+use lacuna::io::open;
 use lacuna::{Csr, Device, Format, Result, Structure, TimedProduct};
 use std::sync::Arc;
 use std::time::Instant;

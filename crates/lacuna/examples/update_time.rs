@@ -24,7 +24,7 @@ fn main() -> Result<()> {
     if names.is_empty() {
         names = ["amg", "ic0", "fsai", "block-jacobi"].map(String::from).to_vec();
     }
-    let a = lacuna::formats::open::<f64>(&matrix, &Default::default())?;
+    let a = lacuna::io::open::<f64>(&matrix, &Default::default())?;
     println!("{matrix}: {} rows, {} entries", a.rows(), a.nnz());
     println!("{:<24}{:>10}{:>12}{:>12}{:>8}", "preconditioner", "set-up", "first new", "new values", "ratio");
     for name in names {

@@ -27,6 +27,10 @@
 //! The features `cuda`, `opencl` and `cpu` of this crate say which backends are built in; they add up. Which one runs is said
 //! at run time. `cuda` needs `nvcc` to build, `opencl` an OpenCL loader to link; `cpu` needs nothing.
 //!
+//! # Files and model problems
+//! The feature `io` adds the module `io`, which reads and writes files, and `Spec`, the generators that the examples here take
+//! their matrices from. Without it no archive reader or decompressor is compiled.
+//!
 //! # A method of your own
 //! A method records its operations: passes that update vectors, take dot products and compute coefficients,
 //! all on the device. This one is steepest descent. It runs on every backend and in every number type, with
@@ -100,8 +104,12 @@ pub use lacuna_engine::{
 };
 pub use lacuna_formats as formats;
 pub use lacuna_formats::{
-    Assembled, Assembly, AssemblyPlan, Csr, CsrRef, Elements, Pair, Spec, Structure, Triplets,
+    Assembled, Assembly, AssemblyPlan, Csr, CsrRef, Elements, Pair, Structure, Triplets,
 };
+#[cfg(feature = "io")]
+pub use lacuna_io as io;
+#[cfg(feature = "io")]
+pub use lacuna_io::Spec;
 #[cfg(feature = "opencl")]
 pub use lacuna_opencl as opencl;
 pub use lacuna_solvers as solvers;
@@ -119,11 +127,13 @@ pub use vectors::{AsVector, AsVectorMut};
 
 /// The items that most programs use.
 pub mod prelude {
+    #[cfg(feature = "io")]
+    pub use crate::Spec;
     pub use crate::{
         AsVector, AsVectorMut, Assembled, Assembly, Cell, Complex, Complex32, Complex64, Csr, CsrRef, Device,
         Elements, Error, Handles, HostOperator, LinOp, LinearSystem, Matrix, Method, Outcome, Parts, Pass,
-        Preconditioner, Prepared, Reason, Recorder, Result, Scalar, Setup, Solver, Spec, Stop, Structure,
-        System, Triplets, Vector, default_device, from_dense, multiply, solve, to_dense, to_device, to_host,
+        Preconditioner, Prepared, Reason, Recorder, Result, Scalar, Setup, Solver, Stop, Structure, System,
+        Triplets, Vector, default_device, from_dense, multiply, solve, to_dense, to_device, to_host,
     };
     pub use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1};
 }

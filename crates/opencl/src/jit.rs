@@ -217,7 +217,8 @@ impl OpenCl {
 mod tests {
     use crate::{Mode, OpenCl, OpenClOptions};
     use lacuna_engine::{Device, History, Matrix, Owned, Pass, Plan, Recorder, Run, Vector};
-    use lacuna_formats::{Csr, Spec, Triplets, convert};
+    use lacuna_formats::{Csr, Triplets, convert};
+    use lacuna_io::Spec;
     use std::io::Write as _;
     use std::sync::Arc;
     use std::time::{Duration, Instant};

@@ -6,7 +6,8 @@ use common::{alone, bits, device, devices, grid, held, small};
 use lacuna_engine::{
     Device, Diagonal, Format, LinOp, Matrix, Owned, Pass, Reason, Recorder, Reference, Scalar, Vector,
 };
-use lacuna_formats::{Csr, Dense, FORMATS, Spec, convert};
+use lacuna_formats::{Csr, Dense, FORMATS, convert};
+use lacuna_io::Spec;
 use lacuna_opencl::Mode;
 use lacuna_solvers::{METHODS, Options, Outcome, Solver, Stop, inverse_diagonal, method};
 use std::ops::ControlFlow;

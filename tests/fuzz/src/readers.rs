@@ -3,8 +3,8 @@ use crate::bytes::Bytes;
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use lacuna::backend::text::escaped;
-use lacuna::formats::io::{Opened, Wanted, npy, npz, parse_columns, parse_matrix, parse_vector, petsc};
-use lacuna::formats::mm;
+use lacuna::io::mm;
+use lacuna::io::{Opened, Wanted, npy, npz, parse_columns, parse_matrix, parse_vector, petsc};
 use lacuna::{Complex32, Complex64, Csr, Result, Scalar};
 use std::io::Write;
 

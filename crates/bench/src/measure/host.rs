@@ -1,6 +1,6 @@
 //! Work on matrices before a solve: reading them, assembling them from triplets, converting them.
-use lacuna::formats::mm::{ReadOptions, Storage, Symmetry, WriteOptions, read_matrix, write_matrix};
 use lacuna::formats::{FORMATS, convert};
+use lacuna::io::mm::{ReadOptions, Storage, Symmetry, WriteOptions, read_matrix, write_matrix};
 use lacuna::{Csr, DeviceInfo, Error, Format, Result, Scalar, Triplets};
 use lacuna_cli::measure::{Measured, Samples, Subject, Target, Task, Typed, with_system};
 use std::hint::black_box;

@@ -25,7 +25,7 @@ fn with_files() -> Bench {
     bench.vector("b.mtx", &[5.0, 5.0, 6.0]);
     bench.matrix("tall.mtx", 3, 2, &["1 1 1", "2 2 2", "3 1 1", "3 2 1"]);
     bench.matrix("wide.mtx", 2, 3, &["1 1 1", "2 2 2", "1 3 1"]);
-    let problem = Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/files/problem.mat");
+    let problem = Path::new(env!("CARGO_MANIFEST_DIR")).join("../io/tests/files/problem.mat");
     std::fs::copy(problem, bench.path("Problem.mat")).unwrap();
     let peer = r#"{"kind":"peer","peer":"quick","method":"spmv","matrix":"gen:poisson2d:9x9","type":"f64","n":81,"fresh_us":1,"again_us":1}"#;
     bench.file("peers.jsonl", peer);

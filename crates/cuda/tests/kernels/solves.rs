@@ -2,7 +2,8 @@
 use crate::support::{Random, assert_same, compiler, device, modes, random_matrix, set_mode, unless_refused};
 use lacuna_cuda::{Cuda, Mode};
 use lacuna_engine::{Device, Diagonal, Format, LinOp, Reason, Reference, Result, Scalar};
-use lacuna_formats::{Csr, Spec, convert};
+use lacuna_formats::{Csr, convert};
+use lacuna_io::Spec;
 use lacuna_solvers::{
     BiCgStab, Cg, ClassicalBiCgStab, ClassicalCg, Cycle, Gmres, Method, Orthogonalization, Outcome, Side,
     Solver, Stop, inverse_diagonal,

@@ -21,7 +21,8 @@ const RUN: usize = 1 << 15;
 ///   the result, and one number per column of `B` on each thread.
 ///
 /// ```
-/// use lacuna_formats::{Spec, algebra::product};
+/// use lacuna_formats::algebra::product;
+/// use lacuna_io::Spec;
 ///
 /// let a = Spec::parse("gen:poisson1d:9")?.build::<f64>()?;
 /// assert_eq!(product(&a, &a)?.get(4, 2), Some(1.0));

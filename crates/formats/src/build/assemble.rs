@@ -7,14 +7,14 @@ use crate::Csr;
 use crate::parallel;
 use crate::storage::checks::{check_sizes, not_finite};
 use lacuna_engine::pages::zeroed;
-use lacuna_engine::{Result, Scalar, compiled_here};
+use lacuna_engine::{Error, Result, Scalar, compiled_here};
 use std::borrow::Cow;
 
-/// Row, column, value.
-pub(crate) type Entry<T> = (u32, u32, T);
+/// Row, column and value of one entry.
+pub type Entry<T> = (u32, u32, T);
 
 /// Entries of one task; owned memory is freed as soon as it has been read.
-pub(crate) type Piece<'a, T> = Cow<'a, [Entry<T>]>;
+pub type Piece<'a, T> = Cow<'a, [Entry<T>]>;
 
 /// Average number of entries of a bucket: 16 bytes each, half of a second-level cache.
 const BUCKET: usize = 1 << 15;
@@ -25,8 +25,12 @@ const PIECE: usize = 1 << 20;
 /// Maximum length of rows sorted by insertion.
 const SHORT: usize = 24;
 
-/// The matrix of `entries`; repeated ones are summed in input order. All must lie inside the matrix.
-pub(crate) fn assemble<T: Scalar>(
+/// The matrix of the entries in all pieces; repeated ones are summed in input order.
+///
+/// # Errors
+/// When an entry lies outside the matrix, a sum is not finite, or the rows, columns or entries are more than
+/// 32-bit indices count.
+pub fn assemble<T: Scalar>(
     operation: &str,
     rows: usize,
     cols: usize,
@@ -50,7 +54,7 @@ pub(crate) fn assemble<T: Scalar>(
 }
 
 /// Splits `entries` into pieces for [`assemble`].
-pub(crate) fn pieces<T: Scalar>(entries: &[Entry<T>]) -> impl Iterator<Item = Piece<'_, T>> {
+pub fn pieces<T: Scalar>(entries: &[Entry<T>]) -> impl Iterator<Item = Piece<'_, T>> {
     entries.chunks(PIECE).map(Cow::Borrowed)
 }
 
@@ -83,7 +87,10 @@ fn copied<T: Scalar>(
         let (mut next_row, mut offset) = (0, 0);
         let mut tasks = Vec::with_capacity(pieces.len());
         for piece in pieces {
-            let Some(&(last, _, _)) = piece.last() else { continue };
+            let Some(&(last, column, _)) = piece.last() else { continue };
+            if last as usize >= rows {
+                return Err(outside(operation, rows, cols, (last, column)));
+            }
             let length = piece.len();
             let (own_starts, rest) = starts.split_at_mut(last as usize + 1 - next_row);
             let (own_columns, rest_columns) = columns.split_at_mut(length);
@@ -95,19 +102,23 @@ fn copied<T: Scalar>(
         }
         starts.fill(total as u32);
         let wrong = parallel::map(tasks, |(piece, first_row, offset, starts, columns, numbers)| {
-            copy(&piece, first_row, offset, starts, columns, numbers).map(|k| piece[k])
+            copy(&piece, cols, first_row, offset, starts, columns, numbers).map(|k| piece[k])
         });
         if let Some((i, j, v)) = wrong.into_iter().flatten().next() {
-            return Err(not_finite(operation, i as usize, j as usize, v));
+            return Err(match (j as usize) < cols {
+                true => not_finite(operation, i as usize, j as usize, v),
+                false => outside(operation, rows, cols, (i, j)),
+            });
         }
     }
     Ok(Csr::assembled(rows, cols, row_ptr, col_idx, values))
 }
 
 /// Copies sorted entries to their places, the first one at `offset`, and records the start of each row from
-/// `first_row` on. Returns the first entry that is not finite, if there is one.
+/// `first_row` on. Returns the first entry that is not finite or not in one of `cols` columns, if there is one.
 fn copy<T: Scalar>(
     piece: &[Entry<T>],
+    cols: usize,
     first_row: usize,
     offset: usize,
     starts: &mut [u32],
@@ -121,7 +132,7 @@ fn copy<T: Scalar>(
             starts[filled] = (offset + k) as u32;
             filled += 1;
         }
-        if !v.finite() && wrong.is_none() {
+        if (!v.finite() || j as usize >= cols) && wrong.is_none() {
             wrong = Some(k);
         }
         (*column, *value) = (j, v);
@@ -146,7 +157,10 @@ fn sorted<T: Scalar>(
     let wanted = (total / BUCKET).clamp(1, MAX_BUCKETS);
     let shift = rows.div_ceil(wanted).max(1).next_power_of_two().trailing_zeros();
     let buckets = (rows >> shift) + 1;
-    let pieces = parallel::map(pieces, |piece| bucketed(piece, shift, buckets));
+    let pieces = parallel::map(pieces, |piece| {
+        bucketed(piece, [rows, cols], shift, buckets).map_err(|place| outside(operation, rows, cols, place))
+    });
+    let pieces = pieces.into_iter().collect::<Result<Vec<_>>>()?;
     let sizes: Vec<usize> =
         (0..buckets).map(|b| pieces.iter().map(|p| (p.starts[b + 1] - p.starts[b]) as usize).sum()).collect();
 
@@ -190,12 +204,27 @@ fn sorted<T: Scalar>(
     Ok(Csr::assembled(rows, cols, row_ptr, col_idx, values))
 }
 
-/// The entries by bucket `row >> shift`, in their original order within a bucket.
-fn bucketed<T: Scalar>(piece: Piece<'_, T>, shift: u32, buckets: usize) -> Bucketed<'_, T> {
+/// The error for an entry outside the matrix.
+pub(super) fn outside(operation: &str, rows: usize, cols: usize, (row, column): (u32, u32)) -> Error {
+    let message = format!("lies outside the {rows}x{cols} matrix");
+    Error::Entry { operation: operation.into(), row: row as usize, column: column as usize, message }
+}
+
+/// The entries by bucket `row >> shift`, in their original order within a bucket; or the place of the first one outside
+/// the matrix.
+fn bucketed<T: Scalar>(
+    piece: Piece<'_, T>,
+    [rows, cols]: [usize; 2],
+    shift: u32,
+    buckets: usize,
+) -> std::result::Result<Bucketed<'_, T>, (u32, u32)> {
     let bucket = |e: &Entry<T>| (e.0 >> shift) as usize;
     let mut starts = vec![0u32; buckets + 1];
     let (mut ordered, mut before) = (true, 0);
     for e in piece.iter() {
+        if e.0 as usize >= rows || e.1 as usize >= cols {
+            return Err((e.0, e.1));
+        }
         starts[bucket(e) + 1] += 1;
         ordered &= bucket(e) >= before;
         before = bucket(e);
@@ -204,7 +233,7 @@ fn bucketed<T: Scalar>(piece: Piece<'_, T>, shift: u32, buckets: usize) -> Bucke
         starts[b + 1] += starts[b];
     }
     if ordered {
-        return Bucketed { entries: piece, starts };
+        return Ok(Bucketed { entries: piece, starts });
     }
     let mut next = starts.clone();
     let mut entries = vec![(0, 0, T::zero()); piece.len()];
@@ -213,7 +242,7 @@ fn bucketed<T: Scalar>(piece: Piece<'_, T>, shift: u32, buckets: usize) -> Bucke
         entries[*at as usize] = *e;
         *at += 1;
     }
-    Bucketed { entries: Cow::Owned(entries), starts }
+    Ok(Bucketed { entries: Cow::Owned(entries), starts })
 }
 
 /// The destination of the rows of one bucket.

@@ -94,6 +94,22 @@ impl<'a, T: Scalar> CsrRef<'a, T> {
     }
 }
 
+/// [`Csr::new`] for the operation of a caller.
+///
+/// # Errors
+/// As [`Csr::new`].
+pub fn compressed<T: Scalar>(
+    operation: &str,
+    rows: usize,
+    cols: usize,
+    row_ptr: Vec<u32>,
+    col_idx: Vec<u32>,
+    values: Vec<T>,
+) -> Result<Csr<T>> {
+    check(operation, rows, cols, &row_ptr, &col_idx, &values)?;
+    Ok(Csr::assembled(rows, cols, row_ptr, col_idx, values))
+}
+
 impl<'a, T: Scalar> From<&'a Csr<T>> for CsrRef<'a, T> {
     fn from(a: &'a Csr<T>) -> Self {
         a.view()

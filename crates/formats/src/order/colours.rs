@@ -49,25 +49,3 @@ fn sorted(colours: &[u32], count: usize) -> Permutation {
     }
     Permutation::known(order)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{by_colours, greedy_colours};
-    use crate::Spec;
-
-    #[test]
-    fn grids_take_two_colours_and_no_colour_couples_its_rows() {
-        for (name, most) in
-            [("gen:poisson3d:7x6x5", 2), ("gen:poisson3d:7x6x5:27", 8), ("gen:random:300:9:3", 30)]
-        {
-            let a = Spec::parse(name).unwrap().build::<f64>().unwrap();
-            let (colours, count) = greedy_colours(&a);
-            assert!(count <= most, "{name}: {count}");
-            let left = a.entries().filter(|(i, j, _)| j < i);
-            left.for_each(|(i, j, _)| assert_ne!(colours[i], colours[j], "{name} {i} {j}"));
-            let (order, _) = by_colours(&a);
-            let sorted: Vec<u32> = order.order().iter().map(|&row| colours[row as usize]).collect();
-            assert!(sorted.is_sorted(), "{name}");
-        }
-    }
-}

@@ -5,8 +5,11 @@ use lacuna_engine::{Error, Result, Scalar};
 /// Minimum number of values per thread.
 const GRAIN: usize = 8192;
 
-/// An error if rows, columns or entries do not fit in 32-bit indices.
-pub(crate) fn check_sizes(operation: &str, rows: usize, cols: usize, entries: usize) -> Result<()> {
+/// Checks that rows, columns and entries fit in 32-bit indices.
+///
+/// # Errors
+/// When one does not.
+pub fn check_sizes(operation: &str, rows: usize, cols: usize, entries: usize) -> Result<()> {
     for (what, size) in [("rows", rows), ("columns", cols), ("entries", entries)] {
         if size > u32::MAX as usize {
             return Err(Error::Structure {

@@ -1,7 +1,7 @@
 //! Compressed sparse rows.
 use crate::Triplets;
 use crate::algebra::turned;
-use crate::build::csr_ref::check;
+use crate::build::compressed;
 use crate::parallel;
 use crate::storage::checks::{check_finite, check_sizes, position};
 use lacuna_engine::{
@@ -60,8 +60,7 @@ impl<T: Scalar> Csr<T> {
         col_idx: Vec<u32>,
         values: Vec<T>,
     ) -> Result<Self> {
-        check("Csr::new", rows, cols, &row_ptr, &col_idx, &values)?;
-        Ok(Self::assembled(rows, cols, row_ptr, col_idx, values))
+        compressed("Csr::new", rows, cols, row_ptr, col_idx, values)
     }
 
     /// A matrix from arrays already known to be valid.

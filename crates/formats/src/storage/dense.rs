@@ -15,7 +15,8 @@ const RUN: usize = 64;
 /// lanes are summed by halving: for a matrix without zeros, the order of [`Csr`].
 ///
 /// ```
-/// use lacuna_formats::{Dense, Spec};
+/// use lacuna_formats::Dense;
+/// use lacuna_io::Spec;
 ///
 /// let a = Spec::parse("gen:dense:300")?.build::<f64>()?;
 /// assert_eq!(Dense::from_csr(&a)?.values().len(), 90_000);

@@ -24,7 +24,8 @@ use std::ops::Range;
 /// Reference: Bell and Garland 2008, sections 2.3 and 2.4.
 ///
 /// ```
-/// use lacuna_formats::{Hyb, Spec};
+/// use lacuna_formats::Hyb;
+/// use lacuna_io::Spec;
 ///
 /// let a = Spec::parse("gen:power-law:20000")?.build::<f64>()?;
 /// let hyb = Hyb::from_csr(&a)?;

@@ -16,7 +16,8 @@ const GRAIN: usize = 8192;
 /// multiplication.
 ///
 /// ```
-/// use lacuna_formats::{Packed, Spec};
+/// use lacuna_formats::Packed;
+/// use lacuna_io::Spec;
 ///
 /// let a = Spec::parse("gen:poisson2d:300x200")?.build::<f64>()?;
 /// assert!(Packed::from_csr(&a)?.is_narrow());

@@ -9,7 +9,8 @@ use std::sync::Arc;
 ///
 /// ```
 /// use lacuna_engine::{Adjoint, Device, Pass, Reference};
-/// use lacuna_formats::{Pair, Spec};
+/// use lacuna_formats::Pair;
+/// use lacuna_io::Spec;
 /// use std::sync::Arc;
 ///
 /// let a = Arc::new(Spec::parse("gen:convection:30x30")?.build::<f64>()?);

@@ -35,7 +35,8 @@ const GRAIN: usize = 4096;
 /// Reference: Bell and Garland 2008, section 3.6.
 ///
 /// ```
-/// use lacuna_formats::{Pkt, Spec};
+/// use lacuna_formats::Pkt;
+/// use lacuna_io::Spec;
 ///
 /// let a = Spec::parse("gen:poisson2d:100x100")?.build::<f64>()?;
 /// assert!(Pkt::from_csr(&a)?.far().len() < a.nnz() / 20);

@@ -33,7 +33,8 @@ pub fn position(at: [usize; 3], size: [usize; 3]) -> usize {
 /// those outside the grid: the order of [`crate::Dia`], and of [`Csr`] with one lane.
 ///
 /// ```
-/// use lacuna_formats::{Spec, Stencil};
+/// use lacuna_formats::Stencil;
+/// use lacuna_io::Spec;
 ///
 /// let a = Spec::parse("gen:poisson2d:300x200")?.build::<f64>()?;
 /// let stencil = Stencil::from_csr(&a)?;

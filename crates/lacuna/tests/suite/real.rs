@@ -1,7 +1,7 @@
 //! Real matrices from the folder named by `LACUNA_MATRICES`, with every choice automatic: which are solved,
 //! and that no outcome claims more than is true.
 use lacuna::Complex64;
-use lacuna::formats::mm;
+use lacuna::io::mm;
 use lacuna::prelude::*;
 use lacuna::solvers::residual_norm;
 use std::path::{Path, PathBuf};

@@ -144,7 +144,8 @@ mod tests {
     use crate::auto::Facts;
     use crate::auto::rules::first_preconditioner;
     use crate::{METHODS, name_of};
-    use lacuna_formats::{Csr, Spec};
+    use lacuna_formats::Csr;
+    use lacuna_io::Spec;
 
     fn chosen(spec: &str) -> Option<String> {
         chosen_on(spec, true)

@@ -1,7 +1,8 @@
 //! Adjoints of preconditioners: `⟨M x, y⟩ = ⟨x, Mᴴ y⟩` to rounding for each that says it knows its own, with
 //! new values too; and what the others say.
 use lacuna_engine::{Adjoint, Complex64, Device, Error, Pass, Reference, Result, Scalar};
-use lacuna_formats::{Csr, Spec};
+use lacuna_formats::Csr;
+use lacuna_io::Spec;
 use lacuna_solvers::{PRECONDITIONERS, Placed, PrecondInfo, Setup, name_of, preconditioner};
 use std::sync::Arc;
 

@@ -10,7 +10,8 @@ mod ritz;
 mod setups;
 
 use lacuna_engine::Scalar;
-use lacuna_formats::{Csr, Spec};
+use lacuna_formats::Csr;
+use lacuna_io::Spec;
 
 /// The matrix of a generator.
 fn generated<T: Scalar>(name: &str) -> Csr<T> {

@@ -1,6 +1,7 @@
 //! Ritz values against known eigenvalues.
 use lacuna_engine::{Device, Reference};
-use lacuna_formats::{Csr, Spec, Triplets};
+use lacuna_formats::{Csr, Triplets};
+use lacuna_io::Spec;
 use lacuna_solvers::{RitzValues, balanced};
 use std::f64::consts::PI;
 use std::sync::Arc;

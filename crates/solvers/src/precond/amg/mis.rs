@@ -79,7 +79,7 @@ mod tests {
     use super::{distance_two_set, priorities, priority};
     use crate::precond::amg::rows::Rows;
     use crate::precond::amg::strength::strong;
-    use lacuna_formats::Spec;
+    use lacuna_io::Spec;
 
     /// The rule read literally: rounds over all rows.
     #[test]

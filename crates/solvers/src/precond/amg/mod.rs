@@ -99,7 +99,7 @@ impl Amg {
     /// vectors. Unless [`AmgOptions::theta`] is given, all couplings count as strong, which keeps the coarse matrices small. The displacements of a node are `D` rows of the matrix that follow each other, nodes in the order of the points.
     ///
     /// ```
-    /// use lacuna_formats::Spec;
+    /// use lacuna_io::Spec;
     /// use lacuna_solvers::{Amg, Preconditioner, Setup};
     ///
     /// let a = Spec::parse("gen:elasticity3d:6")?.build::<f64>()?;

@@ -185,7 +185,7 @@ mod tests {
     use crate::precond::amg::rows::Rows;
     use crate::precond::amg::strength::Filter;
     use lacuna_engine::Complex64;
-    use lacuna_formats::Spec;
+    use lacuna_io::Spec;
 
     #[test]
     fn eigenvalues_of_small_matrices() {

@@ -304,7 +304,8 @@ fn orthonormal<W: Scalar>(mut vectors: Vec<Vec<W>>) -> Vec<Vec<W>> {
 mod tests {
     use super::inverse;
     use lacuna_engine::{Complex64, Scalar};
-    use lacuna_formats::{Csr, Spec, Triplets, algebra::product};
+    use lacuna_formats::{Csr, Triplets, algebra::product};
+    use lacuna_io::Spec;
 
     fn of<T: Scalar>(rows: &[&[T]]) -> Csr<T> {
         let mut triplets = Triplets::new(rows.len(), rows[0].len());

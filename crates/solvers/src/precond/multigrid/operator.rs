@@ -250,7 +250,8 @@ impl<T: Scalar> Operator<T> {
 mod tests {
     use super::Operator;
     use lacuna_formats::algebra::galerkin;
-    use lacuna_formats::{Csr, Interpolation, Spec, Stencil};
+    use lacuna_formats::{Csr, Interpolation, Stencil};
+    use lacuna_io::Spec;
 
     fn operator(spec: &str) -> (Csr<f64>, Operator<f64>) {
         let a = Spec::parse(spec).unwrap().build::<f64>().unwrap();
