@@ -1,7 +1,7 @@
 //! The cost of choosing a format, in units of products with CSR on one thread, timed alternately: the
 //! analysis of the structure, the cost estimates of all formats, the conversion. To run everything on one
 //! thread:
-//! `RAYON_NUM_THREADS=1 cargo run --release -p lacuna --example choice MATRIX...`
+//! `RAYON_NUM_THREADS=1 cargo run --release -p lacuna-sparse --example choice MATRIX...`
 use lacuna::cpu::{Cpu, CpuOptions};
 use lacuna::formats::{candidates, choose_format, convert};
 use lacuna::io::open;

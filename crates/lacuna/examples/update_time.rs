@@ -1,5 +1,5 @@
 //! What new values on the same pattern cost beside a set-up, and the iterations after the last, on the CPU:
-//! `cargo run --release -p lacuna --example update_time [MATRIX [PRECONDITIONER...]]`.
+//! `cargo run --release -p lacuna-sparse --example update_time [MATRIX [PRECONDITIONER...]]`.
 //!
 //! The new values scale row and column `i` by `1 + i mod 7 / 100`. Times are the least of five.
 use lacuna::prelude::*;

@@ -1,6 +1,6 @@
 //! Checks that the examples still draw the pictures in `docs/gallery`, which have few shades so that files
 //! are small.
-//! `LACUNA_GALLERY=write cargo test --release -p lacuna --test gallery` writes them.
+//! `LACUNA_GALLERY=write cargo test --release -p lacuna-sparse --test gallery` writes them.
 #![cfg(all(feature = "cpu", feature = "direct"))]
 // Each example includes the drawing module.
 #![allow(clippy::duplicate_mod)]

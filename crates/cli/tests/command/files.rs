@@ -266,7 +266,7 @@ fn a_dense_row_or_column_takes_no_more_than_csr() {
 
 #[test]
 fn what_a_file_holds_and_is_not_used_is_told() {
-    use lacuna::formats::io::petsc::{encode_matrix, encode_vector};
+    use lacuna::io::petsc::{encode_matrix, encode_vector};
     let bench = Bench::new();
     let a = lacuna::Csr::<f64>::identity(3).unwrap();
     let mut bytes = Vec::new();
