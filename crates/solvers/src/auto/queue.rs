@@ -97,7 +97,8 @@ impl Queue {
 
     /// Takes the next candidate if its cost has to be counted first.
     pub(super) fn take_uncounted(&mut self) -> Option<Candidate> {
-        self.list.pop_front_if(|candidate| candidate.cost == Cost::Counted)
+        self.list.front().filter(|candidate| candidate.cost == Cost::Counted)?;
+        self.list.pop_front()
     }
 
     /// Whether none is left.
@@ -148,7 +149,9 @@ impl Queue {
 
     /// Drops the first if that is only for a slow method.
     pub(super) fn drop_slow(&mut self) {
-        self.list.pop_front_if(|candidate| candidate.when == When::Slow);
+        if self.list.front().is_some_and(|candidate| candidate.when == When::Slow) {
+            self.list.pop_front();
+        }
     }
 
     /// Prepares for a matrix that has turned out not to be positive definite: drops what needs one, and
