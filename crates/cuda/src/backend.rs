@@ -56,7 +56,7 @@ impl Cuda {
             workspace: Pool::default(),
             history: None,
             wanted,
-            driver: Driver::open(&options.device())?,
+            driver: Driver::open(&options.device_name())?,
         })
     }
     /// Sets how programs planned from now on are executed.

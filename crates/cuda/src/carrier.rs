@@ -79,7 +79,8 @@ impl Remote {
 
 impl Carrier {
     pub(crate) fn new(driver: &Driver) -> Result<Self> {
-        let place = || Ok(Place { piece: driver.pinned(PIECE)?, passed: Event::new(driver)? });
+        let place =
+            || -> Result<_> { Ok(Place { piece: driver.pinned(PIECE)?, passed: Event::new(driver)? }) };
         (0..LANES).map(|_| Ok([place()?, place()?])).collect::<Result<_>>().map(Carrier)
     }
 

@@ -98,7 +98,7 @@ lacuna_engine::setters!(CudaOptions {
 });
 
 impl CudaOptions {
-    pub(crate) fn device(&self) -> String {
+    pub(crate) fn device_name(&self) -> String {
         self.device.clone().or_else(|| std::env::var("LACUNA_CUDA_DEVICE").ok()).unwrap_or_else(|| "0".into())
     }
     pub(crate) fn wanted(&self) -> Result<Wanted> {

@@ -80,7 +80,7 @@ impl Planner<'_> {
         let what = "the buffers of a program";
         let words = names(self.store, encoded, name)?;
         let names = keep(pool.filled(driver, cast_slice(&words), what)?);
-        let mut zeros = |words: usize| Ok(keep(pool.zeroed(driver, 8 * words, what)?));
+        let mut zeros = |words: usize| pool.zeroed(driver, 8 * words, what).map(&mut keep);
         let (exchange, shared) = (zeros(2 * kept.half)?, zeros(kept.shared)?);
         let address = |buffers: &[Buffer], i: usize| buffers.get(i).map_or(0, |buffer| buffer.address);
         let [table, params] = [0, 1].map(|i| address(&kept.tables, i));

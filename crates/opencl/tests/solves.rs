@@ -305,7 +305,7 @@ fn a_thousand_solves_leak_nothing() {
     let solves = if small() { 3 } else { 1000 };
     let (mut after_warm_up, mut before) = (0, Default::default());
     for k in 0..solves {
-        solve(&dev, "cg", &a, false, Stop::default(), 1);
+        let _ = solve(&dev, "cg", &a, false, Stop::default(), 1);
         if k == solves / 5 {
             (after_warm_up, before) = (pages(), held(&dev));
         }

@@ -30,11 +30,11 @@ fn is_permutation(order: &[u32]) -> bool {
 
 #[test]
 fn nothing_dropped_is_an_exact_factorisation() {
-    let exact = IlutOptions { drop: 0.0, fill: 1e9, ..IlutOptions::default() };
+    let exact = IlutOptions::default().drop(0.0).fill(1e9);
     for name in ["gen:convection:9x8:100", "gen:random:80:5:3"] {
         for ordered in [true, false] {
             let a = Spec::parse(name).unwrap().build::<f64>().unwrap();
-            let f = ilut(&a, &IlutOptions { ordered, ..exact }, None).unwrap();
+            let f = ilut(&a, &exact.ordered(ordered), None).unwrap();
             assert!(is_permutation(&f.rows) && is_permutation(&f.columns));
             assert!(error(&a, &f) < 1e-12, "{name}: {}", error(&a, &f));
         }
@@ -48,7 +48,7 @@ fn zeros_on_the_diagonal_are_no_hindrance_and_missing_pivots_are_told() {
         triplets.push(i, j, v);
     }
     let a: Csr<f64> = triplets.to_csr().unwrap();
-    let f = ilut(&a, &IlutOptions { drop: 0.0, ..IlutOptions::default() }, None).unwrap();
+    let f = ilut(&a, &IlutOptions::default().drop(0.0), None).unwrap();
     assert!(f.replaced.is_empty() && error(&a, &f) < 1e-12, "{f:?}");
     let singular: Csr<f64> = {
         let mut triplets = Triplets::new(3, 3);
@@ -62,7 +62,7 @@ fn zeros_on_the_diagonal_are_no_hindrance_and_missing_pivots_are_told() {
 
 #[test]
 fn other_values_are_factored_by_the_same_steps() {
-    let exact = IlutOptions { drop: 0.0, fill: 1e9, ..IlutOptions::default() };
+    let exact = IlutOptions::default().drop(0.0).fill(1e9);
     let a = Spec::parse("gen:convection:9x8:100").unwrap().build::<f64>().unwrap();
     let grown = a.entries().map(|(i, j, v)| v * (1.0 + 0.01 * ((i + 2 * j) % 5) as f64)).collect();
     let other = a.with_values(grown).unwrap();
@@ -76,7 +76,7 @@ fn other_values_are_factored_by_the_same_steps() {
 fn the_fill_is_limited() {
     let a = Spec::parse("gen:poisson2d:40x40").unwrap().build::<f64>().unwrap();
     for fill in [1.0, 2.0, 4.0] {
-        let f = ilut(&a, &IlutOptions { drop: 0.0, fill, ..IlutOptions::default() }, None).unwrap();
+        let f = ilut(&a, &IlutOptions::default().drop(0.0).fill(fill), None).unwrap();
         let entries = f.lower.nnz() + f.upper.nnz();
         assert!(entries as f64 <= fill * a.nnz() as f64, "{fill}: {entries}");
         assert!(entries as f64 > 0.8 * fill.min(3.0) * a.nnz() as f64, "{fill}: {entries}");

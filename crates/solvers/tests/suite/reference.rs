@@ -257,7 +257,7 @@ fn options_in_a_name_go_before_settings() {
 /// A step that solves the system ends the cycle: the steps after it would divide rounding errors by each other.
 #[test]
 fn bicgstab_l_keeps_a_solution_found_within_a_cycle() {
-    let stop = Stop { rtol: 1e-12, max_iters: 50, ..Stop::default() };
+    let stop = Stop::default().rtol(1e-12).max_iters(50);
     for degree in 1..=8 {
         let name = format!("bicgstab-l:degree={degree}");
         // Fewer unknowns than the degree.
