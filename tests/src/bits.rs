@@ -90,6 +90,16 @@ impl<T: Scalar> Trace<T> {
         self.reals(format!("{what}: residuals"), &[outcome.residual, outcome.true_residual]);
     }
 
+    /// A hash of the bits of everything recorded (FNV-1a), the same for any NaN.
+    pub fn digest(&self) -> u64 {
+        let facts = self.facts.iter().flat_map(|(_, fact)| fact.bytes());
+        let numbers = self.numbers.iter().flat_map(|(_, numbers)| numbers).flat_map(|v| [v.re(), v.im()]);
+        let reals = self.reals.iter().flat_map(|(_, reals)| reals).copied().chain(numbers);
+        let reals = reals.map(|real| if real.is_nan() { f64::NAN } else { real });
+        let bytes = facts.chain(reals.flat_map(f64::to_le_bytes));
+        bytes.fold(0xcbf2_9ce4_8422_2325, |h, byte| (h ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    }
+
     /// Fails unless everything recorded has the same bits.
     ///
     /// # Panics

@@ -17,6 +17,7 @@ pub mod cells;
 pub mod columns;
 pub mod concurrent;
 pub mod counting;
+pub mod digests;
 pub mod foreign_formats;
 pub mod formats;
 pub mod generated;
@@ -62,6 +63,7 @@ macro_rules! every_case {
             solves: agree parallel_sizes again warm_start cancelled gmres_variants scaled_exactly;
             preconditioners: multigrid grids variants own new_values;
             table: equal_bits;
+            digests: agree;
             least_squares: shapes;
             right_hand_sides: agree;
             narrow: passes products bases two_levels two_narrow_levels;

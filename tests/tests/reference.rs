@@ -16,6 +16,11 @@ use std::sync::Arc;
 fn oracle() -> lacuna_engine::Result<Reference> {
     Ok(Reference::new())
 }
+#[test]
+fn digests_are_pinned() {
+    lacuna_tests::digests::agree_or_pin(|| Device::new(Reference::new()));
+}
+
 conformance!(itself, "reference", oracle, [f64, Complex32]);
 
 fn wide<T: Scalar>(v: T) -> Complex64 {

@@ -118,6 +118,7 @@ fn noticing(group: &str) -> &'static [(&'static str, &'static [Fault])] {
         "solves" => &[("gmres_variants", &[SumsBackwards, SumsAtRandom, AlwaysLimit])],
         "preconditioners" => &[("grids", &[SumsBackwards])],
         "table" => &[("equal_bits", &[SumsBackwards, LaneLeftOut, SolveBackwards])],
+        "digests" => &[("agree", &[SumsBackwards, LaneLeftOut])],
         "least_squares" => &[("shapes", &[SumsBackwards])],
         "right_hand_sides" => &[("agree", &[RowsReordered])],
         "narrow" => &[("passes", &[NarrowKept]), ("bases", &[SumsBackwards])],
