@@ -106,12 +106,4 @@ impl Backend for Mine {
     }
 }
 
-/// What the backend leaves to the host.
-const ON_HOST: &[(&str, &str)] = &[
-    ("sparse_algebra::products", "it leaves them to the host"),
-    ("sparse_algebra::sets", "it leaves them to the host"),
-    ("sparse_algebra::refusals", "it leaves them to the host"),
-    ("sparse_algebra::set_ups", "it leaves them to the host"),
-];
-
-conformance!(mine, "mine", Mine::new, [f64, Complex32], except ON_HOST);
+conformance!(mine, "mine", Mine::new, [f64, Complex32]);
