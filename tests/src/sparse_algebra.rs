@@ -230,12 +230,12 @@ pub fn set_ups<T: Scalar>(make: fn() -> Device) {
         let a = generated::<T>(matrix);
         let mut amg = preconditioner::<T>(name).unwrap().unwrap();
         let mut compared = Compared { dev, cells, count: 0 };
-        amg.set_up(&a, &mut Setup::new().with_algebra(&mut compared)).unwrap();
+        let _ = amg.set_up(&a, &mut Setup::new().with_algebra(&mut compared)).unwrap();
         let levels = compared.count;
         assert!(levels > 0, "{matrix}: no level");
         compared.count = 0;
         let mut again = Setup::new().with_algebra(&mut compared).for_new_values();
-        amg.set_up(&a.scaled(T::from_real(3.0)).unwrap(), &mut again).unwrap();
+        let _ = amg.set_up(&a.scaled(T::from_real(3.0)).unwrap(), &mut again).unwrap();
     }
     // The rigid-body modes: six coarse unknowns for a node of three.
     let a = generated::<T>("gen:elasticity3d:5");

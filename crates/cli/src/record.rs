@@ -174,12 +174,14 @@ impl Case {
             && (&self.method, &self.precond, &self.format, &self.stop)
                 == (&other.method, &other.precond, &other.format, &other.stop)
     }
-    /// How it ended, if it did not meet the tolerance, or did not do the iterations that it was to do.
+    /// How it ended, if it did not meet the tolerance, or broke down before it had done the iterations that it was to do; to
+    /// have no more to gain is no breakdown.
     pub fn missed(&self) -> Option<String> {
         let outcome = self.measured.as_ref()?.outcome.as_deref()?;
         let to_tolerance = self.stop.starts_with(TO);
-        let [converged, limit] = [lacuna::Reason::Converged, lacuna::Reason::Limit].map(lacuna::Reason::name);
-        let missed = outcome != converged && (to_tolerance || outcome != limit);
+        let fair = [lacuna::Reason::Limit, lacuna::Reason::Stagnated, lacuna::Reason::AccuracyAttained];
+        let missed = outcome != lacuna::Reason::Converged.name()
+            && (to_tolerance || !fair.into_iter().any(|reason| reason.name() == outcome));
         missed.then(|| outcome.replace('_', " "))
     }
     /// The method with its preconditioner.

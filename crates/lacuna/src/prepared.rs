@@ -25,7 +25,7 @@ pub(crate) enum Kind<T: Scalar> {
     /// The entries of the matrix.
     Matrix(Box<AutoSolver<T>>),
     /// Its products; the matrix on the device if it is one.
-    Operator(OperatorSolver<T>, Option<Matrix<T>>),
+    Operator(Box<OperatorSolver<T>>, Option<Matrix<T>>),
 }
 
 /// What both kinds have.

@@ -297,7 +297,7 @@ impl<T: Scalar> LinearSystem<T> {
             });
         }
         let system = OperatorSolver::new(dev, &*operator, format, request)?;
-        Ok(Prepared::new(Kind::Operator(system, matrix), None, None, x0))
+        Ok(Prepared::new(Kind::Operator(Box::new(system), matrix), None, None, x0))
     }
 }
 

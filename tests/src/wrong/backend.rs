@@ -45,15 +45,9 @@ impl Wrong {
 
     fn alone(&mut self, kind: OpKind, pass: &Sweep, state: State<'_>) -> Result<()> {
         // Without its parts, which the operation runs itself.
-        let bare = Sweep {
-            before: Vec::new(),
-            updates: Vec::new(),
-            dots: Vec::new(),
-            after: Vec::new(),
-            ..pass.clone()
-        };
+        let bare = pass.bare();
         let Wrong { store, faults } = self;
-        let done = with_number!(pass.kind, T => {
+        let done = with_number!(pass.kind(), T => {
             around::<T>(store, &bare, state, |store, machine| faults.operation(store, machine, &kind, pass, &bare))
         });
         self.or_silent(done, ())
@@ -78,7 +72,7 @@ impl Wrong {
 impl Backend for Wrong {
     fn info(&self) -> DeviceInfo {
         let name = format!("{:?}", self.faults.fault);
-        DeviceInfo { backend: "wrong", name, units: 1, memory: None, details: Vec::new() }
+        DeviceInfo::new("wrong", name, 1)
     }
     fn formats(&self, _rows: usize, _bytes: usize) -> &'static [Cost] {
         &EVERY

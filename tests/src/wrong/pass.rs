@@ -34,13 +34,13 @@ impl Faults {
         pass: &Sweep,
         bare: &Sweep,
     ) -> Result<()> {
-        let name = &*pass.name;
-        if !self.instructions(machine, &pass.before) {
+        let name = pass.name();
+        if !self.instructions(machine, pass.before()) {
             return Ok(());
         }
         let early = self.has(Fault::InstructionsEarly);
         if early {
-            self.instructions(machine, &pass.after);
+            self.instructions(machine, pass.after());
         }
         match kind {
             OpKind::Sweep => {}
@@ -90,14 +90,14 @@ impl Faults {
                 operation(store, kind, bare, State { control, history })?;
             }
         }
-        pass.updates.iter().try_for_each(|update| self.update(store, &machine.cells, update, name))?;
-        for dot in &pass.dots {
+        pass.updates().iter().try_for_each(|update| self.update(store, &machine.cells, update, name))?;
+        for dot in pass.dots() {
             let rides = *kind != OpKind::Sweep;
             let sum = self.dot(store, dot.a, dot.b, dot.factor, rides, name)?;
             machine.cells[dot.cell as usize] = sum;
         }
         if !early {
-            self.instructions(machine, &pass.after);
+            self.instructions(machine, pass.after());
         }
         Ok(())
     }

@@ -30,10 +30,10 @@ impl<T: Scalar> Vectors<T> {
     /// Vectors of ones, in large pages if the system has them, like those of the library.
     fn new(n: usize) -> Result<Self> {
         let n = n.next_multiple_of(BLOCK);
-        let ones = || {
+        let ones = || -> Result<_> {
             let mut array = pages::zeroed("a vector", n)?;
             array.fill(T::one());
-            Result::Ok(array)
+            Ok(array)
         };
         let (x, r, p, q, s, t, r0) = (ones()?, ones()?, ones()?, ones()?, ones()?, ones()?, ones()?);
         Ok(Vectors { x, r, p, q, s, t, r0 })

@@ -137,7 +137,7 @@ fn what_is_not_solved_is_marked() {
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
     let line = |name: &str| ran.out.lines().find(|line| line.starts_with(&format!("  {name} "))).unwrap();
     assert!(line("gmres").ends_with("  NOT SOLVED: limit") && !line("cg").contains("NOT"), "{}", ran.out);
-    let below = "1 solve did not meet the tolerance: the time of such a row is not that of a solution";
+    let below = "1 solve did not meet the tolerance, or ended early: the time of such a row is not that of a solution";
     assert!(ran.out.ends_with(&format!("\n  {below}\n")), "{}", ran.out);
     let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
     assert!(page.contains("<small class=\"differ\">not solved: limit</small>"), "{page}");

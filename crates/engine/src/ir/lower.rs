@@ -121,6 +121,11 @@ impl Sweep {
         &self.cells
     }
 
+    /// A sweep of its name and number type that does nothing, for a backend that evaluates all of it itself.
+    pub fn bare(&self) -> Sweep {
+        Sweep { name: self.name.clone(), ..Sweep::nothing("", self.kind) }
+    }
+
     /// Its updates and dot products alone, for a backend that evaluates the instructions itself.
     pub fn without_instructions(&self) -> Sweep {
         Sweep { before: Vec::new(), after: Vec::new(), ..self.clone() }

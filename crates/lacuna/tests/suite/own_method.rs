@@ -153,7 +153,7 @@ fn what_a_method_leaves_out_is_told() {
         outcome.notes.join("\n")
     };
     let a = || hermitian::<f64>(500);
-    let said = notes(LinearSystem::new(a()).own_method(steepest_descent).preconditioner("ilu0"));
+    let said = notes(LinearSystem::new(a()).method(steepest_descent).preconditioner("ilu0"));
     assert!(said.contains("custom does not use its preconditioner: ilu0 was set up in vain"), "{said}");
     let said = notes(LinearSystem::new(a()).method("cg").preconditioner("sor"));
     assert!(said.contains("cg needs a Hermitian preconditioner, and sor is not known to be one"), "{said}");
@@ -169,8 +169,8 @@ fn what_a_method_leaves_out_is_told() {
             );
         });
     }
-    let stop = Stop { max_iters: 30, ..Stop::default() };
-    let said = notes(LinearSystem::new(a()).own_method(unconfirmed).stop(stop).preconditioner("none"));
+    let stop = Stop::default().max_iters(30);
+    let said = notes(LinearSystem::new(a()).method(unconfirmed).stop(stop).preconditioner("none"));
     assert!(said.contains("custom confirms no residual"), "{said}");
 }
 
@@ -189,8 +189,7 @@ fn a_pass_behind_a_preconditioner_may_begin_with_formulas() {
         });
     }
     for preconditioner in ["jacobi", "neumann", "ilu0", "block-jacobi"] {
-        let system =
-            LinearSystem::new(hermitian::<f64>(500)).own_method(damped).preconditioner(preconditioner);
+        let system = LinearSystem::new(hermitian::<f64>(500)).method(damped).preconditioner(preconditioner);
         let outcome = system.prepare().unwrap().solve(&Array1::ones(500)).unwrap().1;
         assert!(outcome.converged(), "{preconditioner}: {outcome:?}");
     }

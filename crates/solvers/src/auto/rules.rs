@@ -237,17 +237,17 @@ fn no_use_of_diagonal<T: Scalar>(facts: &Facts<T>, hermitian: bool) -> Option<St
 /// The first row with a diagonal entry that is all but 0 beside a coupling, and their ratio `√|a_ii a_jj| / √|a_ij a_ji|`, which does
 /// not depend on the scale of rows and columns. Where `a_ji` is 0, `|a_ij|` is compared.
 fn weak_diagonal<T: Scalar>(a: &Csr<T>) -> Option<(usize, f64)> {
-    let size = |i: usize, j: usize| a.get(i, j).map_or(0.0, Scalar::modulus).log2();
+    let size = |i: usize, j: usize| libm::log2(a.get(i, j).map_or(0.0, Scalar::modulus));
     let ratio = |i: usize| {
         let of = |(j, v): (usize, T)| {
-            let (own, image) = (v.modulus().log2(), size(j, i));
+            let (own, image) = (libm::log2(v.modulus()), size(j, i));
             let coupling = if image.is_finite() { (own + image) / 2.0 } else { own };
             (size(i, i) + size(j, j)) / 2.0 - coupling
         };
         a.row_entries(i).filter(|(j, v)| *j != i && *v != T::zero()).map(of).fold(f64::INFINITY, f64::min)
     };
-    let row = find_first(a.rows(), GRAIN, |i| ratio(i) < T::EPSILON.sqrt().log2())?;
-    Some((row, ratio(row).exp2()))
+    let row = find_first(a.rows(), GRAIN, |i| ratio(i) < libm::log2(T::EPSILON.sqrt()))?;
+    Some((row, libm::exp2(ratio(row))))
 }
 
 fn zeros(count: usize) -> String {

@@ -206,7 +206,7 @@ fn pivoting_takes_what_has_no_diagonal() {
 fn new_values_of_ilut_keep_its_steps() {
     let a = generated::<f64>("gen:convection:30x30:200");
     let mut kind = named::<f64>("ilut");
-    kind.set_up(&a, &mut Setup::new()).unwrap();
+    let _ = kind.set_up(&a, &mut Setup::new()).unwrap();
     let grown = a.entries().map(|(i, j, v)| v * (1.0 + 0.05 * ((3 * i + j) % 7) as f64)).collect();
     let other = a.with_values::<f64>(grown).unwrap();
     let dev = Device::new(Reference::new());
@@ -295,7 +295,7 @@ fn directly<T: Scalar>(of: &str, factorisation: &str) {
     let mut kind = named::<T>("direct");
     let dev = Device::new(Reference::new());
     let on = dev.matrix(Arc::new(scaled.clone())).unwrap();
-    kind.set_up(&a, &mut Setup::new()).unwrap();
+    let _ = kind.set_up(&a, &mut Setup::new()).unwrap();
     let mut placed = Placed::new(&dev, kind, &a, *on, Setup::new()).unwrap();
     placed.update(&scaled, Setup::new()).unwrap();
     let richardson = method("richardson", &Options::default()).unwrap();

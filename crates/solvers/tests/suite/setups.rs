@@ -108,7 +108,7 @@ fn told(name: &str, a: &Csr<f64>) -> Vec<SetupProgress> {
             told.push(progress);
             ControlFlow::Continue(())
         };
-        named(name).set_up(a, &mut Setup::new().watched(&mut watch)).unwrap();
+        let _ = named(name).set_up(a, &mut Setup::new().watched(&mut watch)).unwrap();
         told
     })
 }
