@@ -16,7 +16,7 @@ const GENERATED: [&str; 8] = [
     "table::equal_bits",
 ];
 
-/// Runs a case, and fails if it is one of [`GENERATED`] and generated kernels did not run most of its programs. `runs` says how
+/// Runs a case, and fails if it is one of those that are expected to be generated and generated kernels did not run most of its programs. `runs` says how
 /// many programs of this thread were run by generated kernels, and how many otherwise.
 ///
 /// # Panics

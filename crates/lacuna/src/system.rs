@@ -165,7 +165,7 @@ impl<T: Scalar> LinearSystem<T> {
     }
     /// Stores the conjugate transpose on the device too, in the same format. This takes as much memory again
     /// unless the matrix is Hermitian. For methods of your own that need `Aᴴ x`, see
-    /// [`Method::needs_adjoint`].
+    /// [`Method::needs_adjoint`](crate::Method::needs_adjoint).
     ///
     /// Conjugate gradients on the normal equations (CGNR), for any nonsingular matrix:
     ///
