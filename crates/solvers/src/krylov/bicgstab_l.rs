@@ -85,8 +85,10 @@ impl<T: Scalar> Method<T> for BiCgStabL {
                 s.operate(k, u[j], t, u[j + 1], along);
                 let step = (0..=j).fold(Pass::new("step"), |p, i| p.set(r[i], r[i] - alpha * u[i + 1]));
                 let step = step.set(y, y + alpha * u[0]).dot(rr, r[0], r[0]);
-                k.multi_axpy_dot(step.leave_if(rr.le(floor)));
-                s.operate(k, r[j], t, r[j + 1], Pass::new("ahead").dot(next, r0, r[j + 1]));
+                k.multi_axpy_dot(step);
+                // Left here and not in the step, which is one pass with `M r` then.
+                let ahead = Pass::new("ahead").dot(next, r0, r[j + 1]).leave_if(rr.le(floor));
+                s.operate(k, r[j], t, r[j + 1], ahead);
             }
             let [gamma, ahead, after] = minimize(k, &r, omega);
             let step = Pass::new("minimum").set(y, y + gamma[0] * r[0]);
