@@ -9,7 +9,7 @@
 //! - [`Triangular`] stores triangular matrices for solves, with the levels of their rows.
 //! - [`algebra`] multiplies and transposes.
 //! - [`factor`] computes incomplete factorisations; [`by_colours`] colours rows.
-//! - [`matching`] matches rows with columns.
+//! - [`matching`] matches rows with columns, [`scaled_diagonal`] by large entries; [`block_triangular`] finds blocks.
 //! - [`Pair`] puts a matrix and its conjugate transpose on a device.
 //! - [`reorder`] finds an order of the rows that keeps coupled rows close together.
 //! - [`parallel`] shares work among threads.
@@ -37,13 +37,14 @@ pub use choose::select::{
 };
 pub use choose::structure::{Structure, spy};
 pub use order::colours::{by_colours, greedy_colours};
+pub use order::components::{BlockTriangular, block_triangular};
 pub use order::matching::matching;
 pub use order::parts::{compact_parts, parts};
 pub use order::permutation::Permutation;
 pub use order::reorder::{
     MATCHING, ORDERS, OrderInfo, Profile, by_length, by_parts, reorder, reverse_cuthill_mckee,
 };
-pub use order::transversal::heaviest_diagonal;
+pub use order::transversal::{ScaledDiagonal, heaviest_diagonal, scaled_diagonal};
 pub use storage::bcsr::{BLOCK_SIZES, Bcsr};
 pub use storage::csr::Csr;
 pub use storage::dense::Dense;

@@ -17,22 +17,28 @@ pub fn matching<T: Scalar>(a: &Csr<T>) -> Vec<Option<u32>> {
 
 /// [`matching`] by the entries that are not zero.
 pub(crate) fn matched(a: PatternRef<'_>, nonzero: &[bool]) -> Vec<Option<u32>> {
+    // Diagonal entries first, so that a diagonal without zeros is the matching.
+    let own = |i: usize| if a.find(i, i).is_some_and(|k| nonzero[k]) { i as u32 } else { NONE };
+    completed(a, nonzero, (0..a.rows).map(own).collect())
+}
+
+/// A matching of maximum size by the entries that are not zero, in which all rows and columns are matched that
+/// are so in the given one: for each row its column, `u32::MAX` if none.
+pub(crate) fn completed(a: PatternRef<'_>, nonzero: &[bool], column_of: Vec<u32>) -> Vec<Option<u32>> {
+    let mut row_of = vec![NONE; a.cols];
+    for (i, &j) in column_of.iter().enumerate().filter(|(_, j)| **j != NONE) {
+        row_of[j as usize] = i as u32;
+    }
     let mut search = Search {
         row_ptr: a.row_ptr,
         columns: a.col_idx,
         nonzero,
-        row_of: vec![NONE; a.cols],
-        column_of: vec![NONE; a.rows],
+        row_of,
+        column_of,
         ahead: a.row_ptr.to_vec(),
         visited: vec![0; a.rows],
         round: 0,
     };
-    // Diagonal entries first, so that a diagonal without zeros is the matching.
-    for i in 0..a.rows.min(a.cols) {
-        if a.find(i, i).is_some_and(|k| nonzero[k]) {
-            search.join(i, i as u32);
-        }
-    }
     let mut left: Vec<usize> = (0..a.rows).filter(|&i| search.column_of[i] == NONE).collect();
     loop {
         search.round += 1;
@@ -110,7 +116,8 @@ impl Search<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::matching;
+    use super::{NONE, completed, matching};
+    use crate::storage::pattern::PatternRef;
     use crate::{Csr, Triplets};
     use proptest::prelude::*;
 
@@ -150,6 +157,24 @@ mod tests {
             }
             let count = found.iter().flatten().count();
             prop_assert_eq!(count, largest(&a, 0, &mut vec![false; cols]));
+        }
+
+        #[test]
+        fn a_completed_matching_keeps_its_rows_and_columns(
+            rows in 1usize..7, cols in 1usize..7, entries in prop::collection::vec((0usize..7, 0usize..7), 0..20),
+        ) {
+            let a = pattern(rows, cols, &entries);
+            let mut given = vec![NONE; rows];
+            for (i, j, _) in a.entries() {
+                if i % 2 == 0 && !given.contains(&(j as u32)) {
+                    given[i] = j as u32;
+                }
+            }
+            let found = completed(PatternRef::of(&a), &vec![true; a.nnz()], given.clone());
+            for (i, &j) in given.iter().enumerate().filter(|(_, j)| **j != NONE) {
+                prop_assert!(found[i].is_some() && found.contains(&Some(j)));
+            }
+            prop_assert_eq!(found.iter().flatten().count(), matching(&a).iter().flatten().count());
         }
     }
 
