@@ -1,10 +1,10 @@
 //! Chebyshev's polynomial in the matrix scaled by its diagonal.
 use super::amg::{Spectrum, spectrum};
-use super::hermitian::check_hermitian;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
+use lacuna_formats::algebra::check_hermitian;
 use std::borrow::Cow;
 
 /// `M` is `degree` steps of Chebyshev's iteration for `D⁻¹ A`, starting from zero and damping the interval

@@ -1,12 +1,12 @@
 //! A factorised sparse approximate inverse.
 mod local;
 
-use super::hermitian::check_hermitian;
 use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
+use lacuna_formats::algebra::check_hermitian;
 use local::Local;
 use std::borrow::Cow;
 use std::sync::Mutex;

@@ -10,7 +10,6 @@ mod column_scaling;
 mod direct;
 mod fsai;
 mod given;
-mod hermitian;
 mod ilu0;
 mod ilut;
 mod jacobi;

@@ -1,11 +1,9 @@
 //! A complete factorisation: the direct solver as a preconditioner.
-mod cost;
-mod factors;
-
 use super::triangles::name_with;
+use crate::explain::unmatched;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
-use factors::{Analysis, Factors, Number, Task};
+use lacuna_direct::{Analysis, Factors, Limits, Number, Task};
 use lacuna_engine::{Complex64, Error, HostOperator, LinOp, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::any::Any;
@@ -14,19 +12,19 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 const OPERATION: &str = "direct";
 
-/// `M = A⁻¹` by a sparse factorisation in double precision: `L Lᴴ` if the matrix is Hermitian and positive
-/// definite, otherwise `L U` with partial pivoting. A method then needs one or two steps, which refine the
-/// solution.
+/// `M = A⁻¹` by a sparse factorisation in double precision, of the kind that promises least time: `L Lᴴ` if the matrix is Hermitian
+/// and positive definite, `L B Lᴴ` if it is Hermitian, otherwise `L U` of its blocks by columns or by fronts; with partial pivoting
+/// where these fail. A method then needs one or two steps, which refine the solution.
 ///
 /// * Needs: a nonsingular matrix. The entries of the factors and the operations are counted before anything
 ///   is factored, and a matrix beyond the limits is refused: fill on grids in 3D is too large from some 100
 ///   000 unknowns on.
 /// * Cost of an application: two triangular solves on the host, on one thread; from a GPU, `r` and `z` are
 ///   transferred.
-/// * Set-up: one thread, so that the bits are the same on all machines of a kind. New values on the same
+/// * Set-up: the fronts run on all threads, the rest on one; the bits do not depend on their number. New values on the same
 ///   pattern keep the order.
-/// * Reference: Davis 2006, Direct Methods for Sparse Linear Systems, doi:10.1137/1.9780898718881; the factorisations are those
-///   of the crate `faer`.
+/// * Reference: Davis 2006, Direct Methods for Sparse Linear Systems, doi:10.1137/1.9780898718881; the kinds and their sources are
+///   those of the crate `lacuna-direct`.
 pub struct Direct {
     options: DirectOptions,
     /// The order found by [`Direct::analyse`].
@@ -53,6 +51,12 @@ impl Default for DirectOptions {
     }
 }
 
+impl DirectOptions {
+    fn limits(&self) -> Limits {
+        Limits { bytes: self.memory * (1u64 << 30) as f64, operations: self.work * 1e9 }
+    }
+}
+
 /// The operator that programs call, and the factors that it solves with; new values replace these.
 struct Made<T: Scalar> {
     operator: HostOperator<T>,
@@ -69,11 +73,13 @@ trait Solve<T: Scalar>: Send + Sync {
 impl<T: Scalar, W: Number> Solve<T> for Factors<W> {
     fn solve(&self, task: Task, b: &[T], x: &mut [T]) {
         let mut wide: Vec<W> = b.iter().map(|v| W::from_parts(v.re(), v.im())).collect();
-        self.solve_in_place(task, &mut wide);
+        Factors::solve(self, task, &mut wide);
         x.iter_mut().zip(&wide).for_each(|(x, v)| *x = T::from_parts(v.re(), v.im()));
     }
     fn renew(&mut self, a: &Csr<T>, options: &DirectOptions, setup: &mut Setup<'_, T>) -> Result<()> {
-        self.renew(a, options, setup)
+        setup.progress("factors", 0, None)?;
+        setup.check_memory(OPERATION, self.cost().bytes as u64)?;
+        self.renew(a, &options.limits(), &mut || setup.check())
     }
     fn report(&self) -> Vec<(&'static str, String)> {
         self.report()
@@ -83,7 +89,7 @@ impl<T: Scalar, W: Number> Solve<T> for Factors<W> {
 impl Direct {
     pub(super) const INFO: PrecondInfo = PrecondInfo {
         name: "direct",
-        about: "complete LU or Cholesky factorisation on the host: a direct solve; for what nothing else solves",
+        about: "complete factors on the host, of the kind that promises least time: a direct solve",
         options: &[
             OptionInfo { key: "memory", default: "4", about: "GiB that the factors may take, above 0" },
             OptionInfo { key: "work", default: "200", about: "10^9 operations that it may take, above 0" },
@@ -150,11 +156,16 @@ impl<T: Scalar> Preconditioner<T> for Direct {
             drop(factors);
             return Ok(made.parts());
         }
-        let analysis = self.analysis.take().map_or_else(|| Analysis::of(a), Ok)?;
+        let explained = |error| explained(a, error);
+        let analysis = self.analysis.take().map_or_else(|| Analysis::of(a), Ok).map_err(explained)?;
+        setup.progress("factors", 0, None)?;
+        setup.check_memory(OPERATION, analysis.cost().bytes as u64)?;
+        let limits = self.options.limits();
+        let check = &mut || setup.check();
         let factors: Box<dyn Solve<T>> = if T::KIND.is_complex() {
-            Box::new(Factors::<Complex64>::new(a, analysis, &self.options, setup)?)
+            Box::new(Factors::<Complex64>::new(a, analysis, &limits, check).map_err(explained)?)
         } else {
-            Box::new(Factors::<f64>::new(a, analysis, &self.options, setup)?)
+            Box::new(Factors::<f64>::new(a, analysis, &limits, check).map_err(explained)?)
         };
         setup.check()?;
         let made = Made::new(a.rows(), factors);
@@ -163,8 +174,8 @@ impl<T: Scalar> Preconditioner<T> for Direct {
         Ok(parts)
     }
     fn expected_setup(&mut self, a: &Csr<T>) -> Result<Option<f64>> {
-        let analysis = Analysis::of(a)?;
-        let seconds = analysis.seconds();
+        let analysis = Analysis::of(a).map_err(|error| explained(a, error))?;
+        let seconds = analysis.cost().seconds;
         self.analysis = Some(analysis);
         Ok(Some(seconds))
     }
@@ -192,6 +203,16 @@ impl<T: Scalar> Preconditioner<T> for Direct {
             Some(made) => made.operator.apply_adjoint(k, r, z, then),
             None => k.fail(not_set_up()),
         }
+    }
+}
+
+/// An error of a factorisation, or which rows make the matrix structurally singular.
+fn explained<T: Scalar>(a: &Csr<T>, error: Error) -> Error {
+    match (&error, unmatched(a)) {
+        (Error::Unsupported { .. }, Some(message)) => {
+            Error::Unsupported { operation: OPERATION.into(), message }
+        }
+        _ => error,
     }
 }
 

@@ -1,10 +1,16 @@
 //! Rejects a matrix that is not Hermitian, and names the entry.
+use crate::Csr;
 use lacuna_engine::{Error, Result, Scalar};
-use lacuna_formats::Csr;
 
-/// Fails at the first entry, in row order, that is not the conjugate of its mirror entry. Reads the matrix
-/// once.
-pub(super) fn check_hermitian<T: Scalar>(operation: &str, a: &Csr<T>) -> Result<()> {
+/// Fails at the first entry, in row order, of a square matrix that is not the conjugate of its mirror entry. Reads the matrix once.
+///
+/// # Errors
+/// [`Error::Entry`], which names the entry; [`Error::Shape`] for a matrix that is not square.
+pub fn check_hermitian<T: Scalar>(operation: &str, a: &Csr<T>) -> Result<()> {
+    if a.rows() != a.cols() {
+        let expected = "a square matrix".into();
+        return Err(Error::Shape { operation: operation.into(), expected, got: (a.rows(), a.cols()) });
+    }
     let Some((row, column)) = first_without_image(a) else { return Ok(()) };
     let text = |at: Option<T>| at.map_or("not stored".into(), |v| format!("{v}"));
     let (own, image) = (text(a.get(row, column)), text(a.get(column, row)));
@@ -46,8 +52,8 @@ fn first_without_image<T: Scalar>(a: &Csr<T>) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::check_hermitian;
+    use crate::{Csr, Triplets};
     use lacuna_engine::{Complex64, Error, Scalar};
-    use lacuna_formats::{Csr, Triplets};
 
     fn place<T: Scalar>(entries: &[(usize, usize, T)]) -> Option<(usize, usize)> {
         let mut triplets = Triplets::new(4, 4);

@@ -1,0 +1,127 @@
+//! Which kind of factors a matrix gets, and what they cost.
+use crate::cost::Cost;
+use crate::failure::{OPERATION, unsupported};
+use crate::hermitian::HermitianPlan;
+use crate::lu::LuPlan;
+use crate::pivoted::PivotedPlan;
+use lacuna_engine::{Error, Result, Scalar};
+use lacuna_formats::Csr;
+use lacuna_formats::algebra::check_hermitian;
+
+/// A kind of factors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// `L Lᴴ`
+    Cholesky,
+    /// `L B Lᴴ` with pivots of one and two rows within supernodes.
+    Symmetric,
+    /// LU of each block, column by column.
+    Sparse,
+    /// LU of each block, some by dense fronts.
+    Fronts,
+    /// LU with partial pivoting.
+    Pivoted,
+}
+
+impl Kind {
+    /// What the factors are, as a report says.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Cholesky => "Cholesky",
+            Kind::Symmetric => "Bunch-Kaufman within supernodes",
+            Kind::Sparse => "LU by columns",
+            Kind::Fronts => "LU by fronts",
+            Kind::Pivoted => "LU with partial pivoting",
+        }
+    }
+}
+
+/// The order of a matrix, the kind of factors that promises least time, and its cost.
+#[derive(Debug)]
+pub struct Analysis {
+    pub(crate) plan: Plan,
+}
+
+#[derive(Debug)]
+pub(crate) enum Plan {
+    Hermitian(HermitianPlan, Kind),
+    Blocks(LuPlan),
+    Pivoted(PivotedPlan),
+}
+
+impl Analysis {
+    /// Of a square matrix.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a structurally singular matrix, [`Error::Shape`] for one that is not square.
+    pub fn of<T: Scalar>(a: &Csr<T>) -> Result<Self> {
+        check_square(a)?;
+        if check_hermitian(OPERATION, a).is_err() {
+            return Analysis::as_kind(a, Kind::Sparse);
+        }
+        let is_definite = a.diagonal().iter().all(|d| d.re() > 0.0);
+        Analysis::as_kind(a, if is_definite { Kind::Cholesky } else { Kind::Symmetric })
+    }
+
+    /// For a kind of factors; of [`Kind::Sparse`] and [`Kind::Fronts`] that which promises less time.
+    ///
+    /// # Errors
+    /// As [`Analysis::of`]. [`Error::Entry`] if the kind needs a Hermitian matrix.
+    pub fn as_kind<T: Scalar>(a: &Csr<T>, kind: Kind) -> Result<Self> {
+        check_square(a)?;
+        let plan = match kind {
+            Kind::Cholesky | Kind::Symmetric => {
+                check_hermitian(OPERATION, a)?;
+                Plan::Hermitian(HermitianPlan::of(a, kind == Kind::Cholesky)?, kind)
+            }
+            Kind::Sparse | Kind::Fronts => Plan::Blocks(LuPlan::of(a)?),
+            Kind::Pivoted => Plan::Pivoted(PivotedPlan::of(a)?),
+        };
+        Ok(Analysis { plan })
+    }
+
+    /// The kind of factors.
+    pub fn kind(&self) -> Kind {
+        match &self.plan {
+            Plan::Hermitian(_, kind) => *kind,
+            Plan::Blocks(plan) if plan.has_fronts() => Kind::Fronts,
+            Plan::Blocks(_) => Kind::Sparse,
+            Plan::Pivoted(_) => Kind::Pivoted,
+        }
+    }
+
+    /// What they cost; for [`Kind::Pivoted`], at most.
+    pub fn cost(&self) -> Cost {
+        match &self.plan {
+            Plan::Hermitian(plan, _) => plan.cost,
+            Plan::Blocks(plan) => plan.cost,
+            Plan::Pivoted(plan) => plan.cost,
+        }
+    }
+}
+
+fn check_square<T: Scalar>(a: &Csr<T>) -> Result<()> {
+    if a.rows() == a.cols() {
+        return Ok(());
+    }
+    let expected = "a square matrix".into();
+    Err(Error::Shape { operation: OPERATION.into(), expected, got: (a.rows(), a.cols()) })
+}
+
+/// The kind that is tried after another has failed.
+pub(crate) fn next(kind: Kind) -> Option<Kind> {
+    match kind {
+        Kind::Cholesky => Some(Kind::Symmetric),
+        Kind::Symmetric => Some(Kind::Sparse),
+        Kind::Sparse | Kind::Fronts => Some(Kind::Pivoted),
+        Kind::Pivoted => None,
+    }
+}
+
+pub(crate) fn not_solved(kind: Kind, residual: f64) -> Error {
+    unsupported(format!(
+        "{}: a solve with the factors leaves {residual:.1e} of the right-hand side: the matrix is singular to working precision",
+        kind.name()
+    ))
+}

@@ -1,0 +1,179 @@
+//! Where each row and column of a matrix stands when it is factored, and by how much it is scaled.
+use crate::Number;
+use crate::columns::Columns;
+use crate::cost::Count;
+use crate::failure::{failed, filled, memory, unsupported};
+use faer::dyn_stack::MemStack;
+use faer::sparse::SymbolicSparseColMatRef;
+use faer::sparse::linalg::amd;
+use lacuna_engine::{Result, Scalar};
+use lacuna_formats::{Csr, Permutation, ScaledDiagonal, block_triangular, scaled_diagonal};
+
+/// A diagonal entry below this part of the largest of its row, and of the largest of its column, is weak.
+const WEAK: f64 = 0.01;
+const NONE: u32 = u32::MAX;
+
+/// The order and the scales of a matrix. What is factored is its transpose, whose columns are the rows that are stored; it is block
+/// upper triangular in this order.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrangement {
+    /// The row and the column of the matrix at each place.
+    pub(crate) rows: Vec<u32>,
+    pub(crate) columns: Vec<u32>,
+    /// The places where blocks begin, and the end.
+    pub(crate) borders: Vec<usize>,
+    /// What each block costs without exchanges of rows.
+    pub(crate) counts: Vec<Count>,
+    /// Exponents of the powers of two by which rows and columns of the matrix are multiplied.
+    pub(crate) row_scales: Vec<i32>,
+    pub(crate) column_scales: Vec<i32>,
+}
+
+impl Arrangement {
+    /// With rows and columns scaled by their largest entries, and a diagonal without zeros.
+    pub(crate) fn structural<T: Scalar>(a: &Csr<T>) -> Result<Self> {
+        let (rows, columns) = scales(a);
+        Arrangement::with(a, None, rows, columns)
+    }
+
+    /// With the heaviest diagonal, scaled to one.
+    pub(crate) fn weighted<T: Scalar>(a: &Csr<T>) -> Result<Self> {
+        let ScaledDiagonal { order, rows, columns } = scaled_diagonal(a).ok_or_else(unmatched)?;
+        Arrangement::with(a, Some(&order), rows, columns)
+    }
+
+    fn with<T: Scalar>(
+        a: &Csr<T>,
+        matched: Option<&Permutation>,
+        row_scales: Vec<i32>,
+        column_scales: Vec<i32>,
+    ) -> Result<Self> {
+        let blocks = block_triangular(a, matched).ok_or_else(unmatched)?;
+        let (mut rows, mut columns, borders) = (blocks.rows, blocks.columns, blocks.borders);
+        let mut counts = Vec::with_capacity(borders.len());
+        let mut local = Local::new(a.cols())?;
+        for w in borders.windows(2) {
+            let places = w[0]..w[1];
+            counts.push(local.order(a, &mut rows[places.clone()], &mut columns[places])?);
+        }
+        Ok(Arrangement { rows, columns, borders, counts, row_scales, column_scales })
+    }
+
+    /// The transpose of a matrix with its rows and columns in their places, and scaled.
+    ///
+    /// # Errors
+    /// If the values have an entry on the wrong side of the blocks.
+    pub(crate) fn columns<T: Scalar, W: Number>(&self, a: &Csr<T>) -> Result<Columns<W>> {
+        let mut place = filled(0, a.cols())?;
+        self.columns.iter().enumerate().for_each(|(k, &j)| place[j as usize] = k as u32);
+        let mut made = Columns::with_room(a.rows(), a.nnz())?;
+        for w in self.borders.windows(2) {
+            for &row in &self.rows[w[0]..w[1]] {
+                let by = self.row_scales[row as usize];
+                let (indices, values) = a.row_slices(row as usize);
+                for (&j, v) in indices.iter().zip(values) {
+                    let to = place[j as usize];
+                    if to as usize >= w[1] {
+                        // A stored zero may become an entry with new values.
+                        match *v == T::zero() {
+                            true => continue,
+                            false => return Err(failed("an entry outside the blocks of the former values")),
+                        }
+                    }
+                    let by = by + self.column_scales[j as usize];
+                    made.push(to, W::from_parts(v.re(), v.im()).scale_by_power_of_two(by));
+                }
+                made.end_column();
+            }
+        }
+        Ok(made)
+    }
+
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = (std::ops::Range<usize>, Count)> + '_ {
+        self.borders.windows(2).map(|w| w[0]..w[1]).zip(self.counts.iter().copied())
+    }
+}
+
+fn unmatched() -> lacuna_engine::Error {
+    unsupported("the matrix is structurally singular")
+}
+
+/// Orders of blocks, with working memory.
+struct Local {
+    place: Vec<u32>,
+    ptr: Vec<u32>,
+    rows: Vec<u32>,
+}
+
+impl Local {
+    fn new(columns: usize) -> Result<Self> {
+        Ok(Local { place: filled(NONE, columns)?, ptr: Vec::new(), rows: Vec::new() })
+    }
+
+    /// Orders the rows and columns of a block by approximate minimum degree of `A + Aᵀ`.
+    fn order<T: Scalar>(&mut self, a: &Csr<T>, rows: &mut [u32], columns: &mut [u32]) -> Result<Count> {
+        let n = rows.len();
+        if n <= 2 {
+            return Ok(Count::dense(n));
+        }
+        columns.iter().enumerate().for_each(|(k, &j)| self.place[j as usize] = k as u32);
+        self.ptr.clear();
+        self.rows.clear();
+        self.ptr.push(0);
+        for &row in &*rows {
+            let inside = a.row_slices(row as usize).0.iter().map(|&j| self.place[j as usize]);
+            self.rows.extend(inside.filter(|&k| k != NONE));
+            self.ptr.push(self.rows.len() as u32);
+        }
+        columns.iter().for_each(|&j| self.place[j as usize] = NONE);
+        let pattern = SymbolicSparseColMatRef::new_unsorted_checked(n, n, &self.ptr, None, &self.rows);
+        let (mut order, mut inverse) = (filled(0u32, n)?, filled(0u32, n)?);
+        let mut memory = memory(amd::order_maybe_unsorted_scratch::<u32>(n, self.rows.len()))?;
+        let stack = MemStack::new(&mut memory);
+        let found = amd::order_maybe_unsorted(&mut order, &mut inverse, pattern, Default::default(), stack)
+            .map_err(failed)?;
+        for places in [rows, columns] {
+            let former = places.to_vec();
+            places.iter_mut().zip(&order).for_each(|(to, &k)| *to = former[k as usize]);
+        }
+        Ok(Count { entries: 2.0 * found.n_div + n as f64, operations: 2.0 * found.n_mult_subs_lu })
+    }
+}
+
+/// Exponents that bring the largest entry of each row to one, and then that of each column to at most one.
+fn scales<T: Scalar>(a: &Csr<T>) -> (Vec<i32>, Vec<i32>) {
+    let exponent = |largest: f64| match largest > 0.0 && largest.is_finite() {
+        true => -(((largest.to_bits() >> 52) as i32) - 1022),
+        false => 0,
+    };
+    let mut columns = vec![0.0f64; a.cols()];
+    let rows = (0..a.rows())
+        .map(|i| {
+            let (indices, values) = a.row_slices(i);
+            let by = exponent(values.iter().map(|v| size(*v)).fold(0.0, f64::max));
+            for (&j, v) in indices.iter().zip(values) {
+                let largest = &mut columns[j as usize];
+                *largest = largest.max(size(v.scale_by_power_of_two(by)));
+            }
+            by
+        })
+        .collect();
+    (rows, columns.into_iter().map(exponent).collect())
+}
+
+/// The sum of the moduli of the parts.
+fn size<T: Scalar>(v: T) -> f64 {
+    v.re().abs() + v.im().abs()
+}
+
+/// Whether some diagonal entry is weak.
+pub(crate) fn is_weak<T: Scalar>(a: &Csr<T>) -> bool {
+    let mut columns = vec![0.0f64; a.cols()];
+    a.entries().for_each(|(_, j, v)| columns[j] = columns[j].max(size(v)));
+    (0..a.rows()).any(|i| {
+        let (indices, values) = a.row_slices(i);
+        let largest = values.iter().map(|v| size(*v)).fold(0.0, f64::max);
+        let own = indices.binary_search(&(i as u32)).map_or(0.0, |k| size(values[k]));
+        own < WEAK * largest.min(columns[i])
+    })
+}

@@ -1,0 +1,241 @@
+//! Factors of a matrix, of the first kind that works.
+use crate::analysis::{Plan, next, not_solved};
+use crate::failure::{OPERATION, singular};
+use crate::hermitian::Hermitian;
+use crate::lu::BlockLu;
+use crate::pivoted::Pivoted;
+use crate::{Analysis, Cost, Kind, Limits, Number};
+use lacuna_engine::{Error, Result, Scalar};
+use lacuna_formats::Csr;
+
+/// The part of the right-hand side that one solve may leave, or of the largest that it may leave by rounding alone.
+const LEFT: f64 = 0.1;
+const ROUNDING: f64 = 1e-11;
+
+/// Which system is solved with the factors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// `A x = b`
+    Plain,
+    /// `Aᴴ x = b`
+    Adjoint,
+}
+
+/// How many eigenvalues of a Hermitian matrix have which sign.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inertia {
+    /// Above zero.
+    pub positive: usize,
+    /// Below zero.
+    pub negative: usize,
+    /// Zero to working precision.
+    pub zero: usize,
+}
+
+impl Inertia {
+    pub(crate) fn count(&mut self, v: f64) {
+        let of = if v > 0.0 {
+            &mut self.positive
+        } else if v < 0.0 {
+            &mut self.negative
+        } else {
+            &mut self.zero
+        };
+        *of += 1;
+    }
+}
+
+/// Factors of a matrix.
+pub struct Factors<W: Number> {
+    form: Form<W>,
+    cost: Cost,
+    n: usize,
+}
+
+enum Form<W: Number> {
+    Hermitian(Hermitian<W>, Kind),
+    Blocks(BlockLu<W>, Kind),
+    Pivoted(Pivoted<W>),
+}
+
+impl<W: Number> Factors<W> {
+    /// Factors a matrix as analysed. Where that kind fails, the next one is tried; a solve with each is looked at. `check` is called
+    /// from time to time, on this thread; its error ends the work.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a singular matrix, and if the cost exceeds the limits.
+    pub fn new<T: Scalar>(
+        a: &Csr<T>,
+        mut analysis: Analysis,
+        limits: &Limits,
+        check: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Self> {
+        loop {
+            check()?;
+            // What costs too much in one kind does in the next.
+            limits.check(&analysis.cost())?;
+            let kind = analysis.kind();
+            let made = Factors::of_kind(a, analysis, limits, check).and_then(|made| made.looked_at(a));
+            match made {
+                Err(error) if !is_final(&error) => {
+                    // The error of the last kind says most.
+                    let Some(kind) = next(kind) else { return Err(error) };
+                    analysis = Analysis::as_kind(a, kind)?;
+                }
+                made => return made,
+            }
+        }
+    }
+
+    fn of_kind<T: Scalar>(
+        a: &Csr<T>,
+        analysis: Analysis,
+        limits: &Limits,
+        check: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Self> {
+        let (cost, kind) = (analysis.cost(), analysis.kind());
+        let form = match analysis.plan {
+            Plan::Hermitian(plan, kind) => Form::Hermitian(Hermitian::new(a, plan)?, kind),
+            Plan::Blocks(plan) => Form::Blocks(BlockLu::new(a, plan, limits, check)?, kind),
+            Plan::Pivoted(plan) => Form::Pivoted(Pivoted::new(a, plan)?),
+        };
+        Ok(Factors { form, cost, n: a.rows() })
+    }
+
+    /// Factors a matrix of the same pattern, in the same order if its values allow it.
+    ///
+    /// # Errors
+    /// As [`Factors::new`]; the former factors are lost.
+    pub fn renew<T: Scalar>(
+        &mut self,
+        a: &Csr<T>,
+        limits: &Limits,
+        check: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        Error::check_length(OPERATION, "the rows", self.n, a.rows())?;
+        check()?;
+        let renewed = match &mut self.form {
+            Form::Hermitian(factors, _) => {
+                lacuna_formats::algebra::check_hermitian(OPERATION, a).and_then(|()| factors.renew(a))
+            }
+            Form::Blocks(factors, _) => factors.renew(a, limits, check),
+            Form::Pivoted(factors) => factors.renew(a),
+        };
+        if let Err(error) = renewed.and_then(|()| self.look(a)) {
+            if is_final(&error) {
+                return Err(error);
+            }
+            *self = Factors::new(a, Analysis::of(a)?, limits, check)?;
+        }
+        Ok(())
+    }
+
+    /// `x ← A⁻¹ x` or `x ← A⁻ᴴ x`
+    pub fn solve(&self, task: Task, x: &mut [W]) {
+        let conjugate = |x: &mut [W]| {
+            if W::KIND.is_complex() && task == Task::Adjoint {
+                x.iter_mut().for_each(|v| *v = Scalar::conj(*v));
+            }
+        };
+        match (&self.form, task) {
+            // The matrix is its own adjoint.
+            (Form::Hermitian(factors, _), _) => factors.solve(x),
+            (Form::Blocks(factors, _), Task::Plain) => factors.solve(x),
+            (Form::Pivoted(factors), Task::Plain) => factors.solve(x),
+            (Form::Blocks(factors, _), Task::Adjoint) => {
+                conjugate(x);
+                factors.solve_transposed(x);
+                conjugate(x);
+            }
+            (Form::Pivoted(factors), Task::Adjoint) => {
+                conjugate(x);
+                factors.solve_transposed(x);
+                conjugate(x);
+            }
+        }
+    }
+
+    /// The kind of factors that worked.
+    pub fn kind(&self) -> Kind {
+        match &self.form {
+            Form::Hermitian(_, kind) | Form::Blocks(_, kind) => *kind,
+            Form::Pivoted(_) => Kind::Pivoted,
+        }
+    }
+
+    /// What they were expected to cost.
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// How many eigenvalues have which sign, if the matrix was factored as a Hermitian one.
+    pub fn inertia(&self) -> Option<Inertia> {
+        match &self.form {
+            Form::Hermitian(factors, _) => Some(factors.inertia()),
+            _ => None,
+        }
+    }
+
+    /// What is worth knowing about the factors, with its name.
+    pub fn report(&self) -> Vec<(&'static str, String)> {
+        let bytes = |entries: f64| entries * size_of::<W>() as f64 / (1 << 20) as f64;
+        let mut said = vec![("factorisation", self.kind().name().into())];
+        match &self.form {
+            Form::Hermitian(factors, kind) => {
+                said.push(("size", format!("{:.1} MiB", bytes(self.cost.entries))));
+                if *kind == Kind::Symmetric {
+                    let Inertia { positive, negative, zero } = factors.inertia();
+                    said.push((
+                        "eigenvalues",
+                        format!("{positive} above zero, {negative} below, {zero} zero"),
+                    ));
+                }
+            }
+            Form::Blocks(factors, _) => {
+                said.push(("size", format!("{:.1} MiB", bytes(factors.entries() as f64))));
+                if factors.blocks() > 1 {
+                    said.push(("blocks", factors.blocks().to_string()));
+                }
+                if factors.replaced() > 0 {
+                    said.push(("replaced pivots", factors.replaced().to_string()));
+                }
+            }
+            Form::Pivoted(_) => said.push(("size", format!("at most {:.1} MiB", bytes(self.cost.entries)))),
+        }
+        said
+    }
+
+    fn looked_at<T: Scalar>(self, a: &Csr<T>) -> Result<Self> {
+        self.look(a)?;
+        Ok(self)
+    }
+
+    /// Fails unless a solve leaves little of a right-hand side of ones, or no more than rounding explains.
+    fn look<T: Scalar>(&self, a: &Csr<T>) -> Result<()> {
+        let mut x = vec![W::one(); self.n];
+        self.solve(Task::Plain, &mut x);
+        if !x.iter().all(|v| v.finite()) {
+            return Err(singular());
+        }
+        let (mut left, mut rounding) = (0.0f64, 0.0f64);
+        for i in 0..self.n {
+            let (mut sum, mut terms) = (-W::one(), 1.0);
+            for (j, v) in a.row_entries(i) {
+                let term = W::from_parts(v.re(), v.im()) * x[j];
+                sum += term;
+                terms += term.size();
+            }
+            left = left.max(sum.size());
+            rounding = rounding.max(sum.size() / terms);
+        }
+        match left <= LEFT || rounding <= ROUNDING {
+            true => Ok(()),
+            false => Err(not_solved(self.kind(), left)),
+        }
+    }
+}
+
+/// Errors after which no other kind is tried.
+fn is_final(error: &Error) -> bool {
+    matches!(error, Error::OutOfMemory { .. } | Error::Cancelled { .. } | Error::Function { .. })
+}

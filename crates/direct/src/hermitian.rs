@@ -1,0 +1,220 @@
+//! Hermitian factorisations by `faer`: `L Lᴴ`, and `L B Lᴴ` with pivots of one and two rows within supernodes.
+use crate::cost::{Cost, Count};
+use crate::failure::{failed, filled, guarded, memory, refused, with_room};
+use crate::{Inertia, Number};
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::perm::PermRef;
+use faer::sparse::linalg::SupernodalThreshold;
+use faer::sparse::linalg::cholesky::{
+    CholeskySymbolicParams, IntranodeLbltRef, LltRef, SymbolicCholesky, SymbolicCholeskyRaw,
+    factorize_symbolic_cholesky,
+};
+use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
+use faer::{Conj, MatMut, Par, Side};
+use lacuna_engine::{Result, Scalar};
+use lacuna_formats::Csr;
+
+/// Operations for each entry, in units of 40, from which supernodes pay for `L Lᴴ`.
+const SUPERNODES: f64 = 0.5;
+/// Seconds for an operation, for an entry of a front or of what it passes on, for a front, and for an entry of the factor.
+const BY_SUPERNODES: [f64; 4] = [5.5e-12, 4.3e-10, 1.1e-8, 4.2e-9];
+/// Seconds for an operation and an entry.
+const BY_ENTRIES: [f64; 2] = [2.4e-10, 9.0e-9];
+/// The work of `L B Lᴴ` over that of `L Lᴴ`.
+const INDEFINITE: f64 = 1.5;
+
+/// The order of a Hermitian matrix and the places of its factor.
+#[derive(Debug)]
+pub(crate) struct HermitianPlan {
+    symbolic: SymbolicCholesky<u32>,
+    is_definite: bool,
+    pub(crate) cost: Cost,
+}
+
+impl HermitianPlan {
+    pub(crate) fn of<T: Scalar>(a: &Csr<T>, is_definite: bool) -> Result<Self> {
+        let n = a.rows();
+        let supernodal_flop_ratio_threshold = match is_definite {
+            true => SupernodalThreshold(SUPERNODES),
+            false => SupernodalThreshold::FORCE_SUPERNODAL,
+        };
+        let symbolic = guarded(|| {
+            let (ptr, columns) = upper(a)?;
+            let pattern = SymbolicSparseColMatRef::new_checked(n, n, &ptr, None, &columns);
+            let params = CholeskySymbolicParams { supernodal_flop_ratio_threshold, ..Default::default() };
+            factorize_symbolic_cholesky(pattern, Side::Lower, Default::default(), params)
+                .map_err(refused(0.0))
+        })?;
+        let (count, seconds) = cost(&symbolic);
+        let size = if T::KIND.is_complex() { 16.0 } else { 8.0 };
+        let cost = Cost {
+            entries: count.entries,
+            operations: count.operations,
+            bytes: count.entries * size,
+            seconds: if is_definite { seconds } else { INDEFINITE * seconds },
+        };
+        Ok(HermitianPlan { symbolic, is_definite, cost })
+    }
+}
+
+fn cost(symbolic: &SymbolicCholesky<u32>) -> (Count, f64) {
+    let entries = symbolic.len_val() as f64;
+    match symbolic.raw() {
+        SymbolicCholeskyRaw::Simplicial(s) => {
+            let operations = s.col_ptr().windows(2).map(|w| f64::from(w[1] - w[0]).powi(2)).sum();
+            let [operation, entry] = BY_ENTRIES;
+            (Count { entries, operations }, operation * operations + entry * entries)
+        }
+        SymbolicCholeskyRaw::Supernodal(s) => {
+            let [operation, moved, front, entry] = BY_SUPERNODES;
+            let (mut operations, mut seconds) = (0.0, entry * entries);
+            for k in 0..s.n_supernodes() {
+                let own = f64::from(s.supernode_end()[k] - s.supernode_begin()[k]);
+                let below = s.supernode(k).pattern().len() as f64;
+                // The sum of (below + j)² over the columns j of the supernode.
+                let work = own * (below * (below + own) + own * own / 3.0);
+                operations += work;
+                seconds += operation * work + moved * ((own + below) * own + below * below) + front;
+            }
+            (Count { entries, operations }, seconds)
+        }
+    }
+}
+
+/// Factors of a Hermitian matrix. The arrays of its rows are those of the columns of its conjugate, which is factored.
+pub(crate) struct Hermitian<W: Number> {
+    plan: HermitianPlan,
+    values: Vec<W>,
+    /// Of pivots of two rows.
+    beside: Vec<W>,
+    order: Vec<u32>,
+    inverse: Vec<u32>,
+}
+
+impl<W: Number> Hermitian<W> {
+    pub(crate) fn new<T: Scalar>(a: &Csr<T>, plan: HermitianPlan) -> Result<Self> {
+        let mut made = Hermitian {
+            values: filled(W::zero(), plan.symbolic.len_val())?,
+            beside: Vec::new(),
+            order: Vec::new(),
+            inverse: Vec::new(),
+            plan,
+        };
+        if !made.plan.is_definite {
+            made.beside = filled(W::zero(), a.rows())?;
+            (made.order, made.inverse) = (filled(0, a.rows())?, filled(0, a.rows())?);
+        }
+        made.renew(a)?;
+        Ok(made)
+    }
+
+    /// Factors a matrix of the same pattern.
+    pub(crate) fn renew<T: Scalar>(&mut self, a: &Csr<T>) -> Result<()> {
+        let n = a.rows();
+        let mut wide = filled(W::zero(), a.nnz())?;
+        wide.iter_mut().zip(a.values()).for_each(|(to, v)| *to = W::from_parts(v.re(), v.im()));
+        let symbolic = &self.plan.symbolic;
+        guarded(|| {
+            let pattern = SymbolicSparseColMatRef::new_checked(n, n, a.row_ptr(), None, a.col_idx());
+            let a = SparseColMatRef::new(pattern, &wide[..]);
+            if self.plan.is_definite {
+                let scratch = symbolic.factorize_numeric_llt_scratch::<W>(Par::Seq, Default::default());
+                let mut memory = memory(scratch)?;
+                let stack = MemStack::new(&mut memory);
+                let (side, none) = (Side::Lower, Default::default());
+                return symbolic
+                    .factorize_numeric_llt(
+                        &mut self.values,
+                        a,
+                        side,
+                        none,
+                        Par::Seq,
+                        stack,
+                        Default::default(),
+                    )
+                    .map(drop)
+                    .map_err(failed);
+            }
+            let scratch =
+                symbolic.factorize_numeric_intranode_lblt_scratch::<W>(Par::Seq, Default::default());
+            let mut memory = memory(scratch)?;
+            symbolic.factorize_numeric_intranode_lblt(
+                &mut self.values,
+                &mut self.beside,
+                &mut self.order,
+                &mut self.inverse,
+                a,
+                Side::Lower,
+                Par::Seq,
+                MemStack::new(&mut memory),
+                Default::default(),
+            );
+            Ok(())
+        })
+    }
+
+    /// `x ← A⁻¹ x`
+    pub(crate) fn solve(&self, x: &mut [W]) {
+        let n = x.len();
+        let symbolic = &self.plan.symbolic;
+        let mut memory = MemBuffer::new(symbolic.solve_in_place_scratch::<W>(1, Par::Seq));
+        let (to, stack) = (MatMut::from_column_major_slice_mut(x, n, 1), MemStack::new(&mut memory));
+        // The conjugate was factored.
+        if self.plan.is_definite {
+            LltRef::new(symbolic, &self.values).solve_in_place_with_conj(Conj::Yes, to, Par::Seq, stack);
+        } else {
+            let order = PermRef::new_checked(&self.order, &self.inverse, n);
+            IntranodeLbltRef::new(symbolic, &self.values, &self.beside, order).solve_in_place_with_conj(
+                Conj::Yes,
+                to,
+                Par::Seq,
+                stack,
+            );
+        }
+    }
+
+    /// How many eigenvalues are positive, negative and zero, by Sylvester's law; `None` if they are all positive.
+    pub(crate) fn inertia(&self) -> Inertia {
+        let n = self.beside.len();
+        if self.plan.is_definite {
+            return Inertia { positive: self.plan.symbolic.nrows(), ..Inertia::default() };
+        }
+        let SymbolicCholeskyRaw::Supernodal(s) = self.plan.symbolic.raw() else { return Inertia::default() };
+        let mut diagonal = vec![0.0; n];
+        for k in 0..s.n_supernodes() {
+            let (first, end) = (s.supernode_begin()[k] as usize, s.supernode_end()[k] as usize);
+            let rows = end - first + s.supernode(k).pattern().len();
+            let values = &self.values[s.col_ptr_for_val()[k] as usize..];
+            (first..end).enumerate().for_each(|(j, step)| diagonal[step] = values[j * rows + j].re());
+        }
+        let mut inertia = Inertia::default();
+        let mut k = 0;
+        while k < n {
+            let beside = self.beside[k].modulus();
+            if beside == 0.0 || k + 1 == n {
+                inertia.count(diagonal[k]);
+                k += 1;
+                continue;
+            }
+            let (trace, determinant) =
+                (diagonal[k] + diagonal[k + 1], diagonal[k] * diagonal[k + 1] - beside * beside);
+            let first = if determinant > 0.0 { trace } else { 1.0 };
+            inertia.count(first);
+            inertia.count(if determinant == 0.0 { 0.0 } else { determinant * first });
+            k += 2;
+        }
+        inertia
+    }
+}
+
+/// The rows of a Hermitian matrix from the diagonal on.
+fn upper<T: Scalar>(a: &Csr<T>) -> Result<(Vec<u32>, Vec<u32>)> {
+    let (mut ptr, mut columns) = (with_room(a.rows() + 1)?, with_room((a.nnz() + a.rows()) / 2 + 1)?);
+    ptr.push(0);
+    for i in 0..a.rows() {
+        let row = a.row_slices(i).0;
+        columns.extend_from_slice(&row[row.partition_point(|&j| (j as usize) < i)..]);
+        ptr.push(u32::try_from(columns.len()).map_err(failed)?);
+    }
+    Ok((ptr, columns))
+}

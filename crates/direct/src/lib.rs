@@ -1,0 +1,42 @@
+//! Complete factorisations of sparse matrices on the host, for direct solves.
+//!
+//! [`Analysis`] finds an order and counts what a factorisation costs, [`Factors`] makes it and solves with it. There are five
+//! kinds; each is tried where it promises least time, and the next one where it fails:
+//!
+//! | [`Kind`] | for | by |
+//! |---|---|---|
+//! | `Cholesky` | Hermitian matrices with a positive diagonal | `L Lᴴ` |
+//! | `Symmetric` | other Hermitian matrices | `L B Lᴴ` with pivots of one and two rows |
+//! | `Sparse` | little fill | LU column by column |
+//! | `Fronts` | more fill | LU by dense fronts, pivots within their rows |
+//! | `Pivoted` | where these fail | LU with partial pivoting |
+//!
+//! `Sparse` and `Fronts` factor the blocks of the block triangular form. Factors are in double precision whatever the number type
+//! of the matrix is. Their bits depend on the matrix and on the kind of processor, never on the number of threads.
+mod analysis;
+mod arrangement;
+mod columns;
+mod cost;
+mod factors;
+mod failure;
+mod fronts;
+mod hermitian;
+mod lu;
+mod pivoted;
+mod sparse;
+
+pub use analysis::{Analysis, Kind};
+pub use cost::{Cost, Limits};
+pub use factors::{Factors, Inertia, Task};
+
+use lacuna_engine::{Complex64, Scalar};
+
+/// A number type in which factors are computed.
+pub trait Number: Scalar + faer::traits::ComplexField {
+    /// The sum of the moduli of the parts: to compare entries.
+    fn size(self) -> f64 {
+        self.re().abs() + self.im().abs()
+    }
+}
+impl Number for f64 {}
+impl Number for Complex64 {}
