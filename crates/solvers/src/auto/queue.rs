@@ -15,11 +15,11 @@ const EXHAUSTED: u64 = 10;
 /// The same for the smallest systems.
 const EXHAUSTED_FROM: u64 = 100;
 /// Iterations after which the cost of a direct solve may be estimated.
-const FIRST_ESTIMATE: u64 = 50;
-/// Seconds of that estimate, per entry of the matrix.
-const ESTIMATING: f64 = 1e-7;
+const FIRST_ESTIMATE: u64 = 20;
+/// Seconds of that estimate, per entry and per row of the matrix.
+const ESTIMATING: [f64; 2] = [1.7e-8, 1.6e-7];
 /// It is made once the iterations took this many times as long.
-const EARLIEST: f64 = 3.0;
+const EARLIEST: f64 = 0.3;
 /// Seconds of estimating that are spent while a method may still converge.
 const MAX_ESTIMATING: f64 = 0.5;
 /// A direct solve is preferred to an incomplete factorisation at this many times its cost.
@@ -69,7 +69,8 @@ impl Queue {
             |c: &Candidate| c.preconditioner.as_ref().is_some_and(|p| name_of(&p.name) == "ilut");
         let ends_early = plan.singular || !plan.first.definite && list.iter().any(is_incomplete);
         let interval = if ends_early { SHORT_CHECK_INTERVAL } else { CHECK_INTERVAL };
-        let seconds = ESTIMATING * nnz as f64;
+        let [entry, row] = ESTIMATING;
+        let seconds = entry * nnz as f64 + row * rows as f64;
         let counting =
             if seconds > MAX_ESTIMATING { u64::MAX } else { (EARLIEST * seconds / iteration) as u64 };
         let mut queue = Queue {
@@ -99,6 +100,11 @@ impl Queue {
     pub(super) fn take_uncounted(&mut self) -> Option<Candidate> {
         self.list.front().filter(|candidate| candidate.cost == Cost::Counted)?;
         self.list.pop_front()
+    }
+
+    /// Whether a direct solve of known cost is next.
+    pub(super) fn next_is_direct(&self) -> bool {
+        self.list.front().and_then(direct_cost).is_some()
     }
 
     /// Whether none is left.
