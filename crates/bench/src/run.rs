@@ -3,9 +3,9 @@ use crate::against;
 use crate::args::{RunArgs, RunningArgs, Suite};
 use crate::measure::{ASSEMBLE, ByHand, Host, PASSES, READ, TO, also_passes};
 use clap::ValueEnum;
-use lacuna_cli::compare::{Ending, MODEL_PROBLEMS, Session, Work, names};
 use lacuna_cli::failure::Result;
 use lacuna_cli::measure::Target;
+use lacuna_cli::session::{Ending, MODEL_PROBLEMS, Session, Work, names};
 use lacuna_cli::{out, record};
 use std::process::ExitCode;
 

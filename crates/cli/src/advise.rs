@@ -1,12 +1,15 @@
 //! `lacuna advise`
 use crate::args::AdviseArgs;
 use crate::failure::{NOT_CONVERGED, Result};
-use crate::input::{Source, VectorSource, is_stream, set_threads};
+use crate::input::{Source, is_stream, set_threads};
+use crate::interrupt::{cancel_on_interrupt, interrupted, solved};
 use crate::number::with_type;
-use crate::progress::{Solving, cancel_on_interrupt, duration, interrupted, solved};
-use crate::report::{counted, many, relative, thousands, tolerance};
+use crate::quantity::{counted, duration, many, relative, thousands};
+use crate::report::tolerance;
 use crate::shell::quoted;
 use crate::solve::right_hand_side;
+use crate::solving::Solving;
+use crate::vector::VectorSource;
 use crate::{out, plot};
 use lacuna::ndarray::ArrayView1;
 use lacuna::{Device, DeviceInfo, LinearSystem, NumberType, Scalar, Stop, Trial, Watch, advise};
@@ -84,7 +87,7 @@ impl Search<'_> {
         let json = args.report.json.as_deref();
         out::report(quiet, json, || search.table(), || search.json())?;
         if let Some(path) = &args.plot {
-            plot::race(&search).save(path)?;
+            plot::save(&plot::race(&search), path)?;
         }
         let solved = search.trials.first().is_some_and(Trial::converged);
         Ok(if solved { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })

@@ -3,7 +3,8 @@ use crate::args::ConvertArgs;
 use crate::failure::Result;
 use crate::input::{STANDARD, Source, set_threads};
 use crate::number::with_type;
-use crate::{out, report};
+use crate::out;
+use crate::quantity::{many, thousands};
 use lacuna::io;
 use lacuna::io::mm::{self, Storage, Symmetry, WriteOptions};
 use lacuna::{Csr, NumberType, Scalar};
@@ -89,7 +90,7 @@ pub(crate) fn report_written(
     if quiet || path == STANDARD {
         return Ok(());
     }
-    let [rows, cols] = [rows, cols].map(|size| report::thousands(size as u64));
-    let entries = report::many(entries, "entry", "entries");
+    let [rows, cols] = [rows, cols].map(|size| thousands(size as u64));
+    let entries = many(entries, "entry", "entries");
     out::say(aside, &format!("{path}: {rows} x {cols}, {entries}, {}\n", kind.name()))
 }

@@ -4,7 +4,7 @@ use crate::failure::Result;
 use crate::input::STANDARD;
 use crate::measure::triad;
 use crate::out;
-use crate::report::{bytes, units};
+use crate::quantity::{bytes, units};
 use lacuna::{DeviceInfo, DeviceOptions, Error};
 use serde_json::{Value, json};
 use std::fs;

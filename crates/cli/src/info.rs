@@ -2,7 +2,7 @@
 use crate::args::InfoArgs;
 use crate::failure::Result;
 use crate::input::{Source, set_threads};
-use crate::report::{bytes, many, thousands};
+use crate::quantity::{bytes, many, thousands};
 use crate::scaling::Scaling;
 use crate::spmv::became;
 use crate::{out, plot};
@@ -41,7 +41,7 @@ fn describe<T: Scalar>(args: &InfoArgs, source: &Source, a: Csr<T>) -> Result<()
     let facts = Facts::of(args, source, a)?;
     out::report(args.report.quiet, args.report.json.as_deref(), || facts.text(), || facts.json())?;
     if let Some(path) = &args.plot {
-        plot::spy(source.name(), a).save(path)?;
+        plot::save(&plot::spy(source.name(), a), path)?;
     }
     Ok(())
 }

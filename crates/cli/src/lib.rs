@@ -6,25 +6,32 @@
 
 mod advise;
 pub mod args;
-pub mod compare;
+mod axis;
+mod compare;
 mod convert;
 mod devices;
 pub mod failure;
+mod figure;
 mod generate;
 mod info;
 pub mod input;
+mod interrupt;
 pub mod measure;
 pub mod number;
 pub mod out;
 pub mod page;
 mod plot;
 mod progress;
+pub mod quantity;
 pub mod record;
-pub mod report;
+mod report;
 mod scaling;
+pub mod session;
 mod shell;
 mod solve;
+mod solving;
 mod spmv;
+mod vector;
 
 use args::Command;
 use failure::Failure;

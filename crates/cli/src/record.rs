@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result};
 use crate::input::STANDARD;
 use crate::measure::{Machine, Measured};
-use crate::report::{counted_units, many, thousands};
+use crate::quantity::{counted_units, many, thousands};
 use lacuna::backend::text::{printable_json, shown_name};
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -247,6 +247,14 @@ pub fn cases(lines: &[Line]) -> impl Iterator<Item = &Case> {
         Entry::Case(case) => Some(case),
         _ => None,
     })
+}
+
+/// What is to be said below rows whose solves did not meet the tolerance.
+pub(crate) fn not_solved(count: usize) -> String {
+    let solves = many(count, "solve", "solves");
+    format!(
+        "{solves} did not meet the tolerance, or ended early: the time of such a row is not that of a solution"
+    )
 }
 
 /// The distinct items, in order of first appearance.

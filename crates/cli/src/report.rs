@@ -1,5 +1,5 @@
 //! The report of a solve: a summary as text, and JSON for programs.
-use crate::progress::duration;
+use crate::quantity::{bytes, counted, duration, many, relative, thousands, units};
 use lacuna::solvers::{METHODS, Needs, name_of};
 use lacuna::{Chosen, DeviceInfo, NumberType, Outcome, Stop};
 use serde_json::{Value, json};
@@ -219,84 +219,5 @@ pub(crate) fn tolerance(Stop { rtol, atol, .. }: Stop, size: &str) -> String {
         (0.0, 0.0) => "0".into(),
         (_, 0.0) => format!("{rtol:e} {size}"),
         _ => format!("max({rtol:e} {size}, {atol:e})"),
-    }
-}
-
-/// A relative residual to four digits.
-pub(crate) fn relative(residual: f64) -> String {
-    if residual == 0.0 { "0".into() } else { format!("{residual:.3e}") }
-}
-
-/// `threads` for a CPU, `units` for any other device.
-pub(crate) fn units(device: &DeviceInfo) -> String {
-    counted_units(device.backend, device.units)
-}
-
-/// The same for a backend given by name.
-pub fn counted_units(backend: &str, count: usize) -> String {
-    let what = if backend == "cpu" { "thread" } else { "unit" };
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-/// A count with digits in groups of three.
-pub fn thousands(count: u64) -> String {
-    let digits = count.to_string();
-    if digits.len() < 5 {
-        return digits;
-    }
-    let group = |(i, digit): (usize, char)| {
-        let separate = i > 0 && (digits.len() - i).is_multiple_of(3);
-        separate.then_some(' ').into_iter().chain([digit])
-    };
-    digits.chars().enumerate().flat_map(group).collect()
-}
-
-/// A count with its noun.
-pub(crate) fn many(count: usize, one: &str, more: &str) -> String {
-    format!("{} {}", thousands(count as u64), if count == 1 { one } else { more })
-}
-
-/// The unknowns of a system, and its equations if there are more or fewer.
-pub(crate) fn counted((rows, cols): (usize, usize)) -> String {
-    let unknowns = many(cols, "unknown", "unknowns");
-    if rows == cols {
-        return unknowns;
-    }
-    format!("{unknowns}, {}", many(rows, "equation", "equations"))
-}
-
-/// A size with a unit.
-pub fn bytes(count: u64) -> String {
-    let units = ["B", "KB", "MB", "GB", "TB", "PB", "EB"];
-    let mut size = count as f64;
-    let mut unit = 0;
-    while size >= 999.5 && unit + 1 < units.len() {
-        (size, unit) = (size / 1000.0, unit + 1);
-    }
-    if unit == 0 || size >= 99.95 {
-        format!("{size:.0} {}", units[unit])
-    } else {
-        format!("{size:.1} {}", units[unit])
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{bytes, thousands};
-
-    #[test]
-    fn counts_are_grouped() {
-        assert_eq!(thousands(0), "0");
-        assert_eq!(thousands(9999), "9999");
-        assert_eq!(thousands(12345), "12 345");
-        assert_eq!(thousands(1_122_000), "1 122 000");
-    }
-
-    #[test]
-    fn sizes_have_units() {
-        assert_eq!(bytes(999), "999 B");
-        assert_eq!(bytes(1500), "1.5 KB");
-        assert_eq!(bytes(123_456_789), "123 MB");
-        assert_eq!(bytes(u64::MAX), "18.4 EB");
     }
 }

@@ -1,5 +1,5 @@
 //! How a matrix is scaled, and its structural rank, for `lacuna info --why`.
-use crate::report::{many, thousands};
+use crate::quantity::{many, thousands};
 use lacuna::formats::matching;
 use lacuna::{Csr, Scalar};
 use serde_json::{Value, json};

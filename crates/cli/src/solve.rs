@@ -2,10 +2,13 @@
 use crate::args::{SolveArgs, check_restart};
 use crate::convert::{check_vector_output, save_vector};
 use crate::failure::{NOT_CONVERGED, Result};
-use crate::input::{Length, STANDARD, Source, VectorSource, is_stream, set_threads};
+use crate::input::{STANDARD, Source, is_stream, set_threads};
+use crate::interrupt::{cancel_on_interrupt, solved};
 use crate::number::with_type;
-use crate::progress::{SettingUp, Solving, cancel_on_interrupt, solved};
-use crate::report::{Report, Times, counted, many};
+use crate::quantity::{counted, many};
+use crate::report::{Report, Times};
+use crate::solving::{SettingUp, Solving};
+use crate::vector::{Length, VectorSource};
 use crate::{out, plot};
 use lacuna::ndarray::{ArrayView1, ArrayViewMut1};
 use lacuna::{Csr, Device, LinearSystem, Outcome, Prepared, Scalar, Stop};
@@ -216,7 +219,7 @@ impl Solve<'_> {
         let json = args.report.json.as_deref();
         out::report_aside(args.report.quiet, aside, json, || report.summary(args.verbose), || report.json())?;
         if let Some(path) = &args.plot {
-            plot::convergence(report).save(path)?;
+            plot::save(&plot::convergence(report), path)?;
         }
         Ok(())
     }

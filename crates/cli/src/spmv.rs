@@ -4,7 +4,7 @@ use crate::failure::Result;
 use crate::input::{Source, set_threads};
 use crate::measure::{BUDGET, Samples, triad};
 use crate::number::with_type;
-use crate::report::{many, thousands};
+use crate::quantity::{many, thousands};
 use crate::{out, plot};
 use lacuna::backend::text::shown_word;
 use lacuna::formats::{FORMATS, Profile, choose_format, convert, reorder};
@@ -168,7 +168,7 @@ impl Speeds {
 
     fn print(&self, args: &SpmvArgs) -> Result<()> {
         out::report(args.report.quiet, args.report.json.as_deref(), || self.text(), || self.json())?;
-        args.plot.as_ref().map_or(Ok(()), |path| plot::speeds(self).save(path))
+        args.plot.as_ref().map_or(Ok(()), |path| plot::save(&plot::speeds(self), path))
     }
 
     fn text(&self) -> String {

@@ -1,5 +1,7 @@
 //! Arguments of `lacuna advise`.
-use super::shared::{PLOT, PlaceArgs, ReportArgs, TypeName, count, tolerance};
+use super::measuring::tolerance;
+use super::shared::{PLOT, PlaceArgs, ReportArgs, count};
+use crate::number::TypeName;
 use clap::Args;
 
 #[derive(Debug, Args)]

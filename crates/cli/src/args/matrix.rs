@@ -1,5 +1,7 @@
 //! Arguments of the commands that describe and convert: `info`, `convert`, `generate`, `devices`.
-use super::shared::{PLOT, ReportArgs, TypeName, threads};
+use super::measuring::threads;
+use super::shared::{PLOT, ReportArgs};
+use crate::number::TypeName;
 use clap::Args;
 
 #[derive(Debug, Args)]

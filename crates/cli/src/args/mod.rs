@@ -1,22 +1,21 @@
 //! The command line.
 mod advise;
+mod compare;
 mod lists;
 mod matrix;
-mod measure;
+mod measuring;
 mod shared;
 mod solve;
 
 pub(crate) use advise::AdviseArgs;
+pub(crate) use compare::CompareArgs;
 pub(crate) use lists::generators;
 pub(crate) use matrix::{ConvertArgs, DevicesArgs, GenerateArgs, InfoArgs};
-pub(crate) use measure::CompareArgs;
-pub use measure::MeasuringArgs;
-pub use shared::TypeName;
+pub use measuring::{MeasuringArgs, parsed};
 pub(crate) use shared::{check_restart, joined};
 pub(crate) use solve::{SolveArgs, SpmvArgs};
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use lacuna::backend::text::printable;
+use clap::{CommandFactory, Parser, Subcommand};
 use lists::{lists, lists_of_products};
 use matrix::FORMS;
 
@@ -77,20 +76,4 @@ pub(crate) fn parse() -> Command {
         .mut_subcommand("convert", |c| c.after_help(FORMS))
         .mut_subcommand("generate", |c| c.after_help(generators()));
     parsed::<Cli>(command).command
-}
-
-/// Parses a command line. Prints help or an error and exits if that is all there is to do.
-pub fn parsed<C: FromArgMatches>(command: clap::Command) -> C {
-    let matches = command.try_get_matches().unwrap_or_else(|error| exit(&error));
-    C::from_arg_matches(&matches).unwrap_or_else(|error| exit(&error))
-}
-
-/// Prints help or an error, with unprintable characters escaped, and exits.
-fn exit(error: &clap::Error) -> ! {
-    let text = error.render().to_string();
-    if printable(&text) == text {
-        error.exit();
-    }
-    crate::out::note(text.trim_end());
-    std::process::exit(error.exit_code())
 }

@@ -1,10 +1,11 @@
 //! Arguments shared by several commands.
+use super::measuring::threads;
 use crate::failure::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, value_parser};
 use lacuna::formats::{MATCHING, ORDERS};
 use lacuna::solvers;
-use lacuna::{Device, DeviceOptions, NumberType};
+use lacuna::{Device, DeviceOptions};
 
 /// The backend and device to run on.
 #[derive(Debug, Args)]
@@ -46,26 +47,6 @@ pub(crate) struct ReportArgs {
     /// Print no text and no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
-}
-
-/// A number type by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TypeName {
-    F64,
-    F32,
-    C64,
-    C32,
-}
-
-impl TypeName {
-    pub(crate) fn kind(self) -> NumberType {
-        match self {
-            TypeName::F64 => NumberType::F64,
-            TypeName::F32 => NumberType::F32,
-            TypeName::C64 => NumberType::C64,
-            TypeName::C32 => NumberType::C32,
-        }
-    }
 }
 
 /// Accepts `auto` and the given names.
@@ -130,24 +111,9 @@ pub(super) fn orders_of_solve() -> PossibleValuesParser {
     PossibleValuesParser::new(["none", "auto"].into_iter().chain(names))
 }
 
-pub(super) fn tolerance(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
-        _ => Err("expected a finite number of at least 0".into()),
-    }
-}
-
 /// Parses a number of iterations, 0 included.
 pub(super) fn count(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "expected a whole number from 0 to 2^64 - 1".into())
-}
-
-pub(super) fn threads() -> impl TypedValueParser<Value = u16> {
-    value_parser!(u16).range(1..=1024)
-}
-
-pub(super) fn rounds() -> impl TypedValueParser<Value = u16> {
-    value_parser!(u16).range(1..=1000)
 }
 
 /// Parses the number of vectors of a product.

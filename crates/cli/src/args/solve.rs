@@ -1,8 +1,10 @@
 //! Arguments of `lacuna solve` and `lacuna spmv`.
+use super::measuring::{rounds, tolerance};
 use super::shared::{
-    PLOT, PlaceArgs, ReportArgs, TypeName, count, method, names, orders, orders_of_solve, preconditioner,
-    restart, rounds, tolerance, vectors,
+    PLOT, PlaceArgs, ReportArgs, count, method, names, orders, orders_of_solve, preconditioner, restart,
+    vectors,
 };
+use crate::number::TypeName;
 use clap::Args;
 use lacuna::formats::FORMATS;
 

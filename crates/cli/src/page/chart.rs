@@ -1,7 +1,7 @@
 //! Line charts with units, small enough for a phone, and for several side by side.
-use crate::plot::axis::{counts, decades, power_of_ten};
-use crate::plot::figure::{Anchor, Figure, escaped};
-use crate::report::thousands;
+use crate::axis::{counts, decades, power_of_ten};
+use crate::figure::{Anchor, Figure, escaped};
+use crate::quantity::thousands;
 
 /// The size of the drawing, and the plot area in it: left, top, right, bottom.
 const SIZE: [f64; 2] = [400.0, 300.0];

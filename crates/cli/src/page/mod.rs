@@ -6,11 +6,11 @@ mod results;
 mod sizes;
 mod tables;
 
-pub use results::{Results, micros};
+pub use results::Results;
 
 use crate::failure::Result;
+use crate::figure::escaped;
 use crate::measure::Machine;
-use crate::plot::figure::escaped;
 use crate::record::{Entry, Line, distinct};
 
 const STYLE: &str = include_str!("style.css");

@@ -1,7 +1,8 @@
 //! Compares two backends on every matrix, in the manner of Rupp et al. 2016, Figure 9.
 use super::chart::{colour, legend};
-use super::results::{Results, micros};
-use crate::plot::figure::{Anchor, Figure, escaped, shortened};
+use super::results::Results;
+use crate::figure::{Anchor, Figure, escaped, shortened};
+use crate::quantity::micros;
 use crate::record::{Case, SystemKey, distinct};
 
 /// The width of the drawing; the heights of a bar, of the pair for a matrix with the name above, and of the

@@ -1,7 +1,7 @@
 //! Groups result lines, and gives names to the cases.
 use crate::measure::GMRES_ONCE;
+use crate::quantity::counted_units;
 use crate::record::{Case, Device, Entry, Line, PRODUCTS, Peer, SystemKey, distinct};
-use crate::report::{counted_units, thousands};
 use lacuna::backends;
 
 /// The data of a page.
@@ -127,15 +127,4 @@ fn middle<'a, T>(items: Vec<&'a T>, same: impl Fn(&T, &T) -> bool, time: impl Fn
         group[(group.len() - 1) / 2]
     });
     chosen.collect()
-}
-
-/// A time in microseconds to three digits.
-pub fn micros(seconds: f64) -> String {
-    let us = seconds * 1e6;
-    match us {
-        _ if !us.is_finite() => "-".into(),
-        us if us < 9.995 => format!("{us:.2}"),
-        us if us < 99.95 => format!("{us:.1}"),
-        us => thousands(us.round() as u64),
-    }
 }

@@ -1,8 +1,8 @@
 //! Time against size, and the size from which a GPU pays.
 use super::chart::{Chart, Point, Scale, Series, legend};
-use super::results::{Results, micros};
+use super::results::Results;
+use crate::quantity::{micros, thousands};
 use crate::record::{BY_HAND, Case, PRODUCTS, distinct};
-use crate::report::thousands;
 use std::fmt::Write;
 
 /// One method over several sizes of one kind of system.

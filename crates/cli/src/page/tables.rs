@@ -1,10 +1,9 @@
 //! All results as tables of numbers.
-use super::results::{Results, micros};
-use crate::compare::not_solved;
+use super::results::Results;
+use crate::figure::escaped;
 use crate::measure::Timing;
-use crate::plot::figure::escaped;
-use crate::record::{Bits, Case, SystemKey, distinct};
-use crate::report::{counted_units, thousands};
+use crate::quantity::{counted_units, micros, thousands};
+use crate::record::{Bits, Case, SystemKey, distinct, not_solved};
 use std::fmt::Write;
 
 /// The backends and their devices.

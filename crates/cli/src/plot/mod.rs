@@ -1,7 +1,6 @@
 //! Plots as SVG; with the feature `png` also as PNG, drawn by the same code.
-pub(crate) mod axis;
 mod convergence;
-pub(crate) mod figure;
+mod file;
 #[cfg(feature = "png")]
 mod png;
 mod race;
@@ -9,7 +8,7 @@ mod speeds;
 mod spy;
 
 pub(crate) use convergence::convergence;
-pub(crate) use figure::check_name;
+pub(crate) use file::{check_name, save};
 pub(crate) use race::race;
 pub(crate) use speeds::speeds;
 pub(crate) use spy::spy;

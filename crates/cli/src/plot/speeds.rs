@@ -1,5 +1,5 @@
 //! The speed of the product in each format.
-use super::figure::{Anchor, BLUE, Figure, GRID, INK, ORANGE, shortened};
+use crate::figure::{Anchor, BLUE, Figure, GRID, INK, ORANGE, shortened};
 use crate::spmv::Speeds;
 
 /// The width of the drawing, and the height without its bars.

@@ -1,7 +1,7 @@
 //! The positions of the entries of a matrix.
-use super::axis::counts;
-use super::figure::{Anchor, Figure, INK, shortened};
-use crate::report::thousands;
+use crate::axis::counts;
+use crate::figure::{Anchor, Figure, INK, shortened};
+use crate::quantity::thousands;
 use lacuna::formats;
 use lacuna::{Csr, Scalar};
 

@@ -1,27 +1,9 @@
 //! `lacuna compare`
-mod rounds;
-mod session;
-mod table;
-mod work;
-
-pub use session::Session;
-pub(crate) use table::not_solved;
-pub use work::{Ending, Work, names};
-
 use crate::args::{CompareArgs, check_restart, joined};
 use crate::failure::Result;
 use crate::measure::of_matrices;
+use crate::session::{Ending, MODEL_PROBLEMS, Session, Work, names};
 use std::process::ExitCode;
-
-/// The default matrices: sizes dominated by latency, and sizes dominated by memory bandwidth.
-pub const MODEL_PROBLEMS: [&str; 6] = [
-    "gen:poisson-p1:15",
-    "gen:poisson-p1:31",
-    "gen:poisson-p1:63",
-    "gen:poisson-p1:127",
-    "gen:poisson-p1:255",
-    "gen:poisson-p1:511",
-];
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let work = Work {

@@ -1,7 +1,6 @@
 //! The printed tables of a comparison.
-use crate::progress::duration;
-use crate::record::{Bits, Case, Entry, Line, cases, distinct};
-use crate::report::{many, relative};
+use crate::quantity::{duration, relative};
+use crate::record::{Bits, Case, Entry, Line, cases, distinct, not_solved};
 use std::fmt::Write;
 
 /// The backends with their devices, and the reasons why some are missing.
@@ -81,14 +80,6 @@ fn write_system(text: &mut String, first: &Case, all: &[&Case]) -> std::fmt::Res
         0 => Ok(()),
         count => writeln!(text, "  {}", not_solved(count)),
     }
-}
-
-/// What is to be said below rows whose solves did not meet the tolerance.
-pub(crate) fn not_solved(count: usize) -> String {
-    let solves = many(count, "solve", "solves");
-    format!(
-        "{solves} did not meet the tolerance, or ended early: the time of such a row is not that of a solution"
-    )
 }
 
 /// Whether no other case of the same method that solved the system has a shorter time for a whole solve.

@@ -1,14 +1,24 @@
 //! The work to be measured.
-use crate::args::TypeName;
 use crate::failure::Result;
 use crate::input::Source;
 use crate::measure::{GMRES_ONCE, SPMV};
+use crate::number::TypeName;
 use crate::record::{PRODUCTS, TO, VECTORS};
 use lacuna::backend::text::shown_word;
 use lacuna::formats::FORMATS;
 use lacuna::solvers::{METHODS, method, name_of};
 use lacuna::{Error, NumberType, Options, Stop};
 use std::rc::Rc;
+
+/// The default matrices: sizes dominated by latency, and sizes dominated by memory bandwidth.
+pub const MODEL_PROBLEMS: [&str; 6] = [
+    "gen:poisson-p1:15",
+    "gen:poisson-p1:31",
+    "gen:poisson-p1:63",
+    "gen:poisson-p1:127",
+    "gen:poisson-p1:255",
+    "gen:poisson-p1:511",
+];
 
 /// The product of matrices, or lengths of vectors, with number types, methods and formats.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +91,7 @@ fn is_least_squares(method: &str) -> bool {
 }
 
 /// A matrix that has not been read yet, or vectors that have not been allocated yet.
-pub(super) enum Unmade {
+pub enum Unmade {
     Matrix(Rc<Source>, NumberType),
     Vectors(usize, NumberType),
 }
@@ -103,7 +113,7 @@ impl Unmade {
 
 impl Work {
     /// Rejects unknown names before any work is done.
-    pub(super) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         let methods = METHODS.iter().map(|m| m.name).chain([GMRES_ONCE, SPMV]);
         let formats = FORMATS.iter().map(|f| f.name).chain(["auto", "all"]);
         for text in &self.methods {
@@ -117,7 +127,7 @@ impl Work {
     }
 
     /// Each matrix or length in each requested number type, or in the one that suits it.
-    pub(super) fn subjects(&self) -> Result<Vec<Unmade>> {
+    pub fn subjects(&self) -> Result<Vec<Unmade>> {
         let mut subjects = Vec::new();
         for name in &self.matrices {
             let types = self.types.iter().copied().map(Some).collect::<Vec<_>>();

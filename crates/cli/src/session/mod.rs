@@ -1,11 +1,16 @@
 //! A measuring run: the open backends, the results so far, and the time limit.
-use super::work::{Unmade, Work};
-use super::{rounds, table};
+mod rounds;
+mod table;
+mod work;
+
+pub use work::{Ending, MODEL_PROBLEMS, Unmade, Work, names};
+
 use crate::args::MeasuringArgs;
 use crate::failure::{INTERRUPTED, NOT_CONVERGED, Result, no_device};
 use crate::input::set_threads;
+use crate::interrupt::{cancel_on_interrupt, interrupted};
 use crate::measure::{Prepare, Subject, System, Target, open};
-use crate::progress::{Counting, cancel_on_interrupt, interrupted};
+use crate::progress::Counting;
 use crate::record::{self, Device, Entry, Kept, Line, cases};
 use crate::{out, page};
 use lacuna::{DeviceOptions, Error, backends};
@@ -14,13 +19,13 @@ use std::time::{Duration, Instant};
 
 /// A measuring run, with what it measures on and the results so far.
 pub struct Session<'a> {
-    pub(super) args: &'a MeasuringArgs,
+    args: &'a MeasuringArgs,
     /// What is measured: at first the requested backends.
     pub targets: Vec<Box<dyn Target>>,
-    pub(super) kept: Kept,
-    pub(super) progress: Counting,
+    kept: Kept,
+    progress: Counting,
     /// The largest exit code among the combinations that could not be measured.
-    pub(super) refused: Option<u8>,
+    refused: Option<u8>,
     peers: Vec<Line>,
     limit: Option<Instant>,
 }
@@ -55,7 +60,7 @@ impl<'a> Session<'a> {
     }
 
     /// Whether no further measurement should start.
-    pub(super) fn enough(&self) -> bool {
+    fn enough(&self) -> bool {
         interrupted() || self.limit.is_some_and(|limit| Instant::now() >= limit)
     }
 
@@ -65,7 +70,7 @@ impl<'a> Session<'a> {
     }
 
     /// The same with matrices opened earlier, which is needed for streams that can be read only once.
-    pub(super) fn measure_all(&mut self, work: &Work, subjects: Vec<Unmade>) -> Result<()> {
+    pub fn measure_all(&mut self, work: &Work, subjects: Vec<Unmade>) -> Result<()> {
         self.progress.expect(subjects.len());
         for unmade in subjects {
             if self.enough() || self.targets.is_empty() {

@@ -1,6 +1,4 @@
 //! A drawing: lines, rectangles and text as SVG.
-use crate::failure::{Failure, Result};
-use lacuna::backend::text::shown_name;
 use std::fmt::{Arguments, Write};
 
 /// Colours that are distinct for people with any kind of colour vision (Okabe and Ito).
@@ -83,38 +81,6 @@ impl Figure {
         let label = escaped(label);
         format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\">\n{body}</svg>\n")
     }
-
-    /// Writes the drawing; the extension of the name selects the form.
-    pub(crate) fn save(&self, path: &str) -> Result<()> {
-        let svg = self.svg();
-        let bytes = match format_of(path) {
-            #[cfg(feature = "png")]
-            Some("png") => super::png::encode(&svg).map_err(|message| lacuna::Error::Unsupported {
-                operation: format!("drawing {}", shown_name(path)),
-                message,
-            })?,
-            _ => svg.into_bytes(),
-        };
-        std::fs::write(path, bytes).map_err(|e| Failure::writing(path, e))
-    }
-}
-
-/// Rejects a name whose extension this build does not write, before any work is done for it.
-pub(crate) fn check_name(path: &str) -> Result<()> {
-    let shown = shown_name(path);
-    match format_of(path) {
-        Some("png") if cfg!(not(feature = "png")) => Err(Failure::Usage(format!(
-            "--plot {shown}: this build writes no PNG; use a name that ends in .svg, or install the command with \
-             `--features png`"
-        ))),
-        Some(_) => Ok(()),
-        None => Err(Failure::Usage(format!("--plot {shown}: expected a name that ends in .svg or .png"))),
-    }
-}
-
-fn format_of(path: &str) -> Option<&'static str> {
-    let end = path.rsplit_once('.')?.1;
-    ["svg", "png"].into_iter().find(|known| end.eq_ignore_ascii_case(known))
 }
 
 /// Text with the characters escaped that XML would treat as markup or reject.
@@ -142,7 +108,7 @@ pub(crate) fn shortened(name: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{check_name, escaped, shortened};
+    use super::{escaped, shortened};
 
     #[test]
     fn markup_is_escaped() {
@@ -153,12 +119,5 @@ mod tests {
     fn long_names_keep_their_end() {
         assert_eq!(shortened("abc.mtx", 7), "abc.mtx");
         assert_eq!(shortened("long/abc.mtx", 8), "…abc.mtx");
-    }
-
-    #[test]
-    fn names_end_in_a_format() {
-        assert!(check_name("a.SVG").is_ok());
-        assert_eq!(check_name("a.b.png").is_ok(), cfg!(feature = "png"));
-        assert!(check_name("a.pdf").is_err() && check_name("png").is_err());
     }
 }

@@ -1,6 +1,5 @@
 //! Prepares every combination on a subject, and measures them in alternating rounds.
-use super::session::Session;
-use super::work::Work;
+use super::{Session, Work};
 use crate::failure::{BAD_INPUT, Result, code_of};
 use crate::measure::{SPMV, Subject, Target, Task};
 use crate::record::{Case, Entry, PRODUCTS, SystemKey, distinct};
