@@ -16,8 +16,9 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     ("crates/cuda", &["engine", "formats", "gpu", "kernels-cuda"]),
     ("crates/solvers", &["engine", "formats", "direct"]),
     ("crates/lacuna", &["engine", "formats", "io", "gpu", "cpu", "opencl", "cuda", "solvers"]),
-    ("crates/cli", &["lacuna"]),
-    ("crates/bench", &["lacuna", "cli"]),
+    ("crates/measure", &["lacuna"]),
+    ("crates/cli", &["lacuna", "measure"]),
+    ("crates/bench", &["lacuna", "measure"]),
 ];
 
 /// Our crates in each dependency table of a manifest.
@@ -107,6 +108,22 @@ fn every_crate_is_listed() {
     assert_eq!(found.collect::<BTreeSet<_>>(), listed.collect::<BTreeSet<_>>());
 }
 
+/// Nor do their tests: what they share is in `measure`.
+#[test]
+fn nothing_imports_the_command_or_the_laboratory() {
+    let tests = [".", "tests", "tests/fuzz", "tests/model"];
+    for folder in ALLOWED.iter().map(|(folder, _)| *folder).chain(tests) {
+        for (table, imports) in dependencies(&read(&root().join(folder).join("Cargo.toml"))) {
+            for name in ["lacuna-cli", "lacuna-bench"] {
+                assert!(
+                    !imports.iter().any(|import| import == name),
+                    "`{folder}` imports {name} in [{table}]"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn a_solver_names_no_backend_and_a_backend_no_solver() {
     const BACKENDS: [&str; 3] = ["lacuna_cpu", "lacuna_opencl", "lacuna_cuda"];
@@ -121,8 +138,8 @@ fn a_solver_names_no_backend_and_a_backend_no_solver() {
 
 /// Memory is handled below: formats, engine and backends.
 #[test]
-fn solvers_facade_and_command_have_no_unsafe_code() {
-    for name in ["solvers", "lacuna", "cli"] {
+fn nothing_from_solvers_upwards_has_unsafe_code() {
+    for name in ["solvers", "lacuna", "measure", "cli", "bench"] {
         names_none_of(name, &["unsafe"]);
     }
 }

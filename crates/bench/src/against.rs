@@ -1,6 +1,6 @@
 //! Compares new measurements with results kept earlier.
-use lacuna_cli::measure::Measured;
-use lacuna_cli::record::Case;
+use lacuna_measure::Measured;
+use lacuna_measure::record::Case;
 use std::fmt::Write;
 
 /// A smaller change counts as noise whatever the quartiles say: clocks and placement of memory differ between
@@ -89,7 +89,7 @@ impl Pair<'_> {
 #[cfg(test)]
 mod tests {
     use super::judge;
-    use lacuna_cli::record::Case;
+    use lacuna_measure::record::Case;
 
     fn case(method: &str, median: f64, low: f64, high: f64) -> Case {
         let text = format!(

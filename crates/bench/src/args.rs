@@ -1,7 +1,7 @@
 //! The command line.
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lacuna_cli::args::MeasuringArgs;
-use lacuna_cli::number::TypeName;
+use lacuna_measure::args::MeasuringArgs;
+use lacuna_measure::number::TypeName;
 
 /// The laboratory of Lacuna: its own measurements, and pages and tables of kept results.
 #[derive(Debug, Parser)]

@@ -1,7 +1,7 @@
 //! The quality of the formats chosen by `auto`.
 use lacuna::formats::FORMATS;
-use lacuna_cli::page::Results;
-use lacuna_cli::record::{Case, PRODUCTS, distinct};
+use lacuna_measure::page::Results;
+use lacuna_measure::record::{Case, PRODUCTS, distinct};
 
 /// The promise of `auto`: at most this multiple of the time of the fastest format, and of CSR.
 const OF_FASTEST: f64 = 1.10;
@@ -96,8 +96,8 @@ fn kept<'a>(
 #[cfg(test)]
 mod tests {
     use super::choices;
-    use lacuna_cli::page::Results;
-    use lacuna_cli::record::Line;
+    use lacuna_measure::page::Results;
+    use lacuna_measure::record::Line;
 
     fn line(matrix: usize, format: &str, auto: Option<&str>, median: f64) -> Line {
         let auto = auto.map_or(String::new(), |auto| format!(r#""auto":"{auto}","#));

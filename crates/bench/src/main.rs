@@ -12,11 +12,11 @@ mod run;
 
 use args::{Cli, Command};
 use clap::CommandFactory;
-use lacuna_cli::failure::Failure;
+use lacuna_measure::failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let done = match lacuna_cli::args::parsed::<Cli>(Cli::command()).command {
+    let done = match lacuna_measure::args::parsed::<Cli>(Cli::command()).command {
         Command::Run(args) => run::run(&args),
         Command::Papers(args) => papers::run(&args),
         Command::Report(args) => report::run(&args).map(|()| ExitCode::SUCCESS),

@@ -1,9 +1,9 @@
 //! The results in Markdown, for documents.
 use crate::choices::choices;
-use lacuna_cli::measure::Machine;
-use lacuna_cli::page::{Results, notes, origins, suites};
-use lacuna_cli::quantity::{micros, thousands};
-use lacuna_cli::record::{Bits, Case, Line, Peer, distinct};
+use lacuna_measure::Machine;
+use lacuna_measure::page::{Results, notes, origins, suites};
+use lacuna_measure::quantity::{micros, thousands};
+use lacuna_measure::record::{Bits, Case, Line, Peer, distinct};
 use std::fmt::Write;
 
 /// The origin of the results, and a table for each suite. The commit is for lines that do not report theirs.

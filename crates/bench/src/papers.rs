@@ -4,9 +4,9 @@ use crate::run;
 use lacuna::formats::FORMATS;
 use lacuna::io::look_alikes;
 use lacuna::solvers::{METHODS, PRECONDITIONERS};
-use lacuna_cli::failure::Result;
-use lacuna_cli::number::TypeName::{self, F32, F64};
-use lacuna_cli::session::{Ending, MODEL_PROBLEMS, Work, names};
+use lacuna_measure::failure::Result;
+use lacuna_measure::number::TypeName::{self, F32, F64};
+use lacuna_measure::session::{Ending, MODEL_PROBLEMS, Work, names};
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &PapersArgs) -> Result<ExitCode> {

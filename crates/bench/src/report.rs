@@ -2,8 +2,8 @@
 use crate::args::ReportArgs;
 use crate::document;
 use crate::markdown::markdown;
-use lacuna_cli::failure::Result;
-use lacuna_cli::{out, page, record};
+use lacuna_measure::failure::Result;
+use lacuna_measure::{out, page, record};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     if !args.fill.is_empty() {

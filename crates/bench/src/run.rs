@@ -3,10 +3,10 @@ use crate::against;
 use crate::args::{RunArgs, RunningArgs, Suite};
 use crate::measure::{ASSEMBLE, ByHand, Host, PASSES, READ, TO, also_passes};
 use clap::ValueEnum;
-use lacuna_cli::failure::Result;
-use lacuna_cli::measure::Target;
-use lacuna_cli::session::{Ending, MODEL_PROBLEMS, Session, Work, names};
-use lacuna_cli::{out, record};
+use lacuna_measure::Target;
+use lacuna_measure::failure::Result;
+use lacuna_measure::session::{Ending, MODEL_PROBLEMS, Session, Work, names};
+use lacuna_measure::{out, record};
 use std::process::ExitCode;
 
 /// Exit code of measurements that are slower than those kept earlier.

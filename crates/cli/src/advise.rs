@@ -1,18 +1,19 @@
 //! `lacuna advise`
 use crate::args::AdviseArgs;
-use crate::failure::{NOT_CONVERGED, Result};
-use crate::input::{Source, is_stream, set_threads};
-use crate::interrupt::{cancel_on_interrupt, interrupted, solved};
-use crate::number::with_type;
-use crate::quantity::{counted, duration, many, relative, thousands};
+use crate::plot;
 use crate::report::tolerance;
 use crate::shell::quoted;
 use crate::solve::right_hand_side;
 use crate::solving::Solving;
 use crate::vector::VectorSource;
-use crate::{out, plot};
 use lacuna::ndarray::ArrayView1;
 use lacuna::{Device, DeviceInfo, LinearSystem, NumberType, Scalar, Stop, Trial, Watch, advise};
+use lacuna_measure::failure::{NOT_CONVERGED, Result};
+use lacuna_measure::input::{Source, is_stream, set_threads};
+use lacuna_measure::interrupt::{cancel_on_interrupt, interrupted, solved};
+use lacuna_measure::number::with_type;
+use lacuna_measure::out;
+use lacuna_measure::quantity::{counted, duration, many, relative, thousands};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::ops::ControlFlow;

@@ -1,8 +1,8 @@
 //! `lacuna compare`
 use crate::args::{CompareArgs, check_restart, joined};
-use crate::failure::Result;
-use crate::measure::of_matrices;
-use crate::session::{Ending, MODEL_PROBLEMS, Session, Work, names};
+use lacuna_measure::failure::Result;
+use lacuna_measure::of_matrices;
+use lacuna_measure::session::{Ending, MODEL_PROBLEMS, Session, Work, names};
 use std::process::ExitCode;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {

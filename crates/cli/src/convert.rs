@@ -1,13 +1,13 @@
 //! `lacuna convert`, and writing matrices and vectors to named files.
 use crate::args::ConvertArgs;
-use crate::failure::Result;
-use crate::input::{STANDARD, Source, set_threads};
-use crate::number::with_type;
-use crate::out;
-use crate::quantity::{many, thousands};
 use lacuna::io;
 use lacuna::io::mm::{self, Storage, Symmetry, WriteOptions};
 use lacuna::{Csr, NumberType, Scalar};
+use lacuna_measure::failure::Result;
+use lacuna_measure::input::{STANDARD, Source, set_threads};
+use lacuna_measure::number::with_type;
+use lacuna_measure::out;
+use lacuna_measure::quantity::{many, thousands};
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
     let outputs = [("OUT", Some(args.output.as_str())), ("--rhs", args.rhs.as_deref())];

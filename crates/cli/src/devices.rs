@@ -1,11 +1,11 @@
 //! `lacuna devices`
 use crate::args::DevicesArgs;
-use crate::failure::Result;
-use crate::input::STANDARD;
-use crate::measure::triad;
-use crate::out;
-use crate::quantity::{bytes, units};
 use lacuna::{DeviceInfo, DeviceOptions, Error};
+use lacuna_measure::failure::Result;
+use lacuna_measure::input::STANDARD;
+use lacuna_measure::out;
+use lacuna_measure::quantity::{bytes, units};
+use lacuna_measure::triad;
 use serde_json::{Value, json};
 use std::fs;
 

@@ -1,12 +1,12 @@
 //! `lacuna generate`
 use crate::args::{GenerateArgs, generators};
 use crate::convert::{check_matrix_output, report_written, save_matrix, storage};
-use crate::failure::Result;
-use crate::input::{Source, set_threads};
-use crate::number::with_type;
-use crate::out;
 use lacuna::io::mm::WriteOptions;
 use lacuna::{Scalar, Spec};
+use lacuna_measure::failure::Result;
+use lacuna_measure::input::{Source, set_threads};
+use lacuna_measure::number::with_type;
+use lacuna_measure::out;
 
 pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
     let (Some(spec), Some(output), false) = (&args.spec, &args.output, args.list) else {

@@ -1,11 +1,8 @@
 //! `lacuna info`
 use crate::args::InfoArgs;
-use crate::failure::Result;
-use crate::input::{Source, set_threads};
-use crate::quantity::{bytes, many, thousands};
+use crate::plot;
 use crate::scaling::Scaling;
 use crate::spmv::became;
-use crate::{out, plot};
 use lacuna::formats::{
     Candidate, MATCHING, ORDERS, Profile, candidates, choose_format, heaviest_diagonal, reorder,
 };
@@ -14,6 +11,10 @@ use lacuna::{
     Chosen, Complex64, Csr, Device, DeviceInfo, Format, LinearSystem, NumberType, Scalar, Structure, Tuned,
     default_device, tune_format,
 };
+use lacuna_measure::failure::Result;
+use lacuna_measure::input::{Source, set_threads};
+use lacuna_measure::out;
+use lacuna_measure::quantity::{bytes, many, thousands};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::Arc;

@@ -1,6 +1,35 @@
-//! The `lacuna` command.
+//! The `lacuna` command: solves sparse linear systems, compares backends, times products, describes, converts
+//! and generates matrices, lists devices.
+mod advise;
+mod args;
+mod compare;
+mod convert;
+mod devices;
+mod generate;
+mod info;
+mod plot;
+mod report;
+mod scaling;
+mod shell;
+mod solve;
+mod solving;
+mod spmv;
+mod vector;
+
+use args::Command;
+use lacuna_measure::failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    lacuna_cli::main()
+    let done = match args::parse() {
+        Command::Solve(args) => solve::run(&args),
+        Command::Advise(args) => advise::run(&args),
+        Command::Spmv(args) => spmv::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Compare(args) => compare::run(&args),
+        Command::Info(args) => info::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Convert(args) => convert::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Generate(args) => generate::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Devices(args) => devices::run(&args).map(|()| ExitCode::SUCCESS),
+    };
+    done.unwrap_or_else(Failure::report)
 }

@@ -1,7 +1,7 @@
 //! The report of a solve: a summary as text, and JSON for programs.
-use crate::quantity::{bytes, counted, duration, many, relative, thousands, units};
 use lacuna::solvers::{METHODS, Needs, name_of};
 use lacuna::{Chosen, DeviceInfo, NumberType, Outcome, Stop};
+use lacuna_measure::quantity::{bytes, counted, duration, many, relative, thousands, units};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! How a matrix is scaled, and its structural rank, for `lacuna info --why`.
-use crate::quantity::{many, thousands};
 use lacuna::formats::matching;
 use lacuna::{Csr, Scalar};
+use lacuna_measure::quantity::{many, thousands};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

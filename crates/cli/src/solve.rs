@@ -1,17 +1,18 @@
 //! `lacuna solve`
 use crate::args::{SolveArgs, check_restart};
 use crate::convert::{check_vector_output, save_vector};
-use crate::failure::{NOT_CONVERGED, Result};
-use crate::input::{STANDARD, Source, is_stream, set_threads};
-use crate::interrupt::{cancel_on_interrupt, solved};
-use crate::number::with_type;
-use crate::quantity::{counted, many};
+use crate::plot;
 use crate::report::{Report, Times};
 use crate::solving::{SettingUp, Solving};
 use crate::vector::{Length, VectorSource};
-use crate::{out, plot};
 use lacuna::ndarray::{ArrayView1, ArrayViewMut1};
 use lacuna::{Csr, Device, LinearSystem, Outcome, Prepared, Scalar, Stop};
+use lacuna_measure::failure::{NOT_CONVERGED, Result};
+use lacuna_measure::input::{STANDARD, Source, is_stream, set_threads};
+use lacuna_measure::interrupt::{cancel_on_interrupt, solved};
+use lacuna_measure::number::with_type;
+use lacuna_measure::out;
+use lacuna_measure::quantity::{counted, many};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::Arc;

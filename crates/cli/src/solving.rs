@@ -1,9 +1,9 @@
 //! Progress of a solve on a terminal.
-use crate::interrupt::interrupted;
-use crate::progress::{style, target};
-use crate::quantity::duration;
 use indicatif::ProgressBar;
 use lacuna::Watch;
+use lacuna_measure::interrupt::interrupted;
+use lacuna_measure::progress::{style, target};
+use lacuna_measure::quantity::duration;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

@@ -1,16 +1,17 @@
 //! `lacuna spmv`
 use crate::args::SpmvArgs;
-use crate::failure::Result;
-use crate::input::{Source, set_threads};
-use crate::measure::{BUDGET, Samples, triad};
-use crate::number::with_type;
-use crate::quantity::{many, thousands};
-use crate::{out, plot};
+use crate::plot;
 use lacuna::backend::text::shown_word;
 use lacuna::formats::{FORMATS, Profile, choose_format, convert, reorder};
 use lacuna::{
     Csr, Device, DeviceInfo, Error, NumberType, Scalar, Structure, TimedProduct, Tuned, tune_format,
 };
+use lacuna_measure::failure::Result;
+use lacuna_measure::input::{Source, set_threads};
+use lacuna_measure::number::with_type;
+use lacuna_measure::out;
+use lacuna_measure::quantity::{many, thousands};
+use lacuna_measure::{BUDGET, Samples, triad};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::Arc;

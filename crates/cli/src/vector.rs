@@ -1,11 +1,11 @@
 //! Vectors from files and by name.
-use crate::failure::{Failure, Result};
-use crate::input::{InputFile, Source};
 use lacuna::Scalar;
 use lacuna::backend::pages;
 use lacuna::backend::text::{shown_name, shown_word};
 use lacuna::io::Wanted;
 use lacuna::io::mm::ReadOptions;
+use lacuna_measure::failure::{Failure, Result};
+use lacuna_measure::input::{InputFile, Source};
 
 /// The source of a vector.
 pub(crate) enum VectorSource {

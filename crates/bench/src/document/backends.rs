@@ -1,9 +1,9 @@
 //! A table that compares backends on the same systems.
 use super::grid::Grid;
-use lacuna_cli::measure::Measured;
-use lacuna_cli::page::Results;
-use lacuna_cli::quantity::{bytes, micros, thousands};
-use lacuna_cli::record::{Bits, Case, distinct};
+use lacuna_measure::Measured;
+use lacuna_measure::page::Results;
+use lacuna_measure::quantity::{bytes, micros, thousands};
+use lacuna_measure::record::{Bits, Case, distinct};
 
 /// A row for each system and method: each backend with its fastest format.
 pub(super) fn table(results: &Results<'_>) -> String {

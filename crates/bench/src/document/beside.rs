@@ -1,9 +1,9 @@
 //! A table that compares our results with the best of the other libraries, and lists where those are ahead.
 use super::grid::Grid;
-use lacuna_cli::measure::Measured;
-use lacuna_cli::page::Results;
-use lacuna_cli::quantity::{micros, thousands};
-use lacuna_cli::record::{Case, Peer, distinct};
+use lacuna_measure::Measured;
+use lacuna_measure::page::Results;
+use lacuna_measure::quantity::{micros, thousands};
+use lacuna_measure::record::{Case, Peer, distinct};
 
 /// Which of our cases are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]

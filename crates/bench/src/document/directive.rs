@@ -1,7 +1,7 @@
 //! The comment that describes a table.
-use lacuna_cli::failure::Result;
-use lacuna_cli::measure::Machine;
-use lacuna_cli::record::{self, Case, Entry, Line, Peer};
+use lacuna_measure::Machine;
+use lacuna_measure::failure::Result;
+use lacuna_measure::record::{self, Case, Entry, Line, Peer};
 use std::path::Path;
 
 /// The case properties by which a table can select.

@@ -1,9 +1,9 @@
 //! A table of products in each format.
 use super::grid::Grid;
 use crate::choices::{Choice, choices, fastest};
-use lacuna_cli::page::Results;
-use lacuna_cli::quantity::{micros, thousands};
-use lacuna_cli::record::{Case, PRODUCTS, SystemKey, distinct};
+use lacuna_measure::page::Results;
+use lacuna_measure::quantity::{micros, thousands};
+use lacuna_measure::record::{Case, PRODUCTS, SystemKey, distinct};
 
 /// A row for each system and backend: in each format the time of a product and the bytes moved per row; the
 /// fastest format; and the format that `auto` takes, with its time relative to the fastest, if the results

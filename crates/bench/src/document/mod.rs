@@ -17,10 +17,10 @@ mod passes;
 use crate::markdown::{markdown, origin};
 use directive::Directive;
 use lacuna::Error;
-use lacuna_cli::failure::{Failure, Result};
-use lacuna_cli::input::STANDARD;
-use lacuna_cli::page::Results;
-use lacuna_cli::record::Line;
+use lacuna_measure::failure::{Failure, Result};
+use lacuna_measure::input::STANDARD;
+use lacuna_measure::page::Results;
+use lacuna_measure::record::Line;
 use std::path::Path;
 
 const BEGIN: &str = "<!-- table: ";
@@ -79,7 +79,7 @@ fn table(directive: &Directive, lines: &[Line]) -> Result<String, String> {
     if directive.kind == "all" {
         return Ok(markdown(lines, directive.first("commit")).trim_end().to_string());
     }
-    let suite = lacuna_cli::record::cases(lines).find_map(|case| case.suite.as_deref());
+    let suite = lacuna_measure::record::cases(lines).find_map(|case| case.suite.as_deref());
     let results = Results::new(lines, suite);
     let table = match directive.kind.as_str() {
         "beside" => beside::table(&results, beside::Ours::All),

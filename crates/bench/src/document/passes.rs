@@ -1,8 +1,8 @@
 //! A table of fused passes over vectors, compared with loops written by hand.
 use super::grid::Grid;
-use lacuna_cli::page::Results;
-use lacuna_cli::quantity::{micros, thousands};
-use lacuna_cli::record::{BY_HAND, Case};
+use lacuna_measure::page::Results;
+use lacuna_measure::quantity::{micros, thousands};
+use lacuna_measure::record::{BY_HAND, Case};
 
 /// A row for each pass and length on each backend.
 pub(super) fn table(results: &Results<'_>) -> String {

@@ -2,8 +2,8 @@
 use super::pass::{PASSES, TINY};
 use lacuna::backend::pages;
 use lacuna::{DeviceInfo, Error, NumberType, Result, Scalar};
-use lacuna_cli::measure::{BUDGET, Measured, Samples, Subject, Target, Task, four_digits};
-use lacuna_cli::record::BY_HAND;
+use lacuna_measure::record::BY_HAND;
+use lacuna_measure::{BUDGET, Measured, Samples, Subject, Target, Task, four_digits};
 use pulp::{Arch, NullaryFnOnce};
 use std::hint::black_box;
 use std::time::Instant;

@@ -2,7 +2,7 @@
 use lacuna::formats::{FORMATS, convert};
 use lacuna::io::mm::{ReadOptions, Storage, Symmetry, WriteOptions, read_matrix, write_matrix};
 use lacuna::{Csr, DeviceInfo, Error, Format, Result, Scalar, Triplets};
-use lacuna_cli::measure::{Measured, Samples, Subject, Target, Task, Typed, with_system};
+use lacuna_measure::{Measured, Samples, Subject, Target, Task, Typed, with_system};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Passes over vectors: the parts of methods other than products.
 use lacuna::backend::{History, Plan, Run};
 use lacuna::{Cell, Device, Error, Pass, Recorder, Result, Scalar, Scope, Vector};
-use lacuna_cli::measure::{BUDGET, Case, Measured, Samples, Subject, Task, digest, four_digits, of_matrices};
-use lacuna_cli::number::with_type;
+use lacuna_measure::number::with_type;
+use lacuna_measure::{BUDGET, Case, Measured, Samples, Subject, Task, digest, four_digits, of_matrices};
 use std::time::Instant;
 
 /// A pass by name, with the numbers of vectors it reads and writes.
@@ -137,7 +137,7 @@ fn named<T: Scalar>(name: &str, v: &[Vector<T>], c: Cell<T>, sums: [Cell<T>; 3])
 #[cfg(test)]
 mod tests {
     use super::{PASSES, Passes};
-    use lacuna_cli::measure::Case;
+    use lacuna_measure::Case;
 
     #[test]
     fn passes_move_what_the_list_says() {

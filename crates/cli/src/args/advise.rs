@@ -1,8 +1,8 @@
 //! Arguments of `lacuna advise`.
-use super::measuring::tolerance;
 use super::shared::{PLOT, PlaceArgs, ReportArgs, count};
-use crate::number::TypeName;
 use clap::Args;
+use lacuna_measure::args::tolerance;
+use lacuna_measure::number::TypeName;
 
 #[derive(Debug, Args)]
 pub(crate) struct AdviseArgs {

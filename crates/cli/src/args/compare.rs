@@ -1,8 +1,8 @@
 //! Arguments of `lacuna compare`.
-use super::measuring::{MeasuringArgs, tolerance};
 use super::shared::{count, fixed_preconditioner, restart};
-use crate::number::TypeName;
 use clap::Args;
+use lacuna_measure::args::{MeasuringArgs, tolerance};
+use lacuna_measure::number::TypeName;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {

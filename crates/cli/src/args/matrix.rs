@@ -1,8 +1,8 @@
 //! Arguments of the commands that describe and convert: `info`, `convert`, `generate`, `devices`.
-use super::measuring::threads;
 use super::shared::{PLOT, ReportArgs};
-use crate::number::TypeName;
 use clap::Args;
+use lacuna_measure::args::threads;
+use lacuna_measure::number::TypeName;
 
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {

@@ -3,7 +3,6 @@ mod advise;
 mod compare;
 mod lists;
 mod matrix;
-mod measuring;
 mod shared;
 mod solve;
 
@@ -11,11 +10,11 @@ pub(crate) use advise::AdviseArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use lists::generators;
 pub(crate) use matrix::{ConvertArgs, DevicesArgs, GenerateArgs, InfoArgs};
-pub use measuring::{MeasuringArgs, parsed};
 pub(crate) use shared::{check_restart, joined};
 pub(crate) use solve::{SolveArgs, SpmvArgs};
 
 use clap::{CommandFactory, Parser, Subcommand};
+use lacuna_measure::args::parsed;
 use lists::{lists, lists_of_products};
 use matrix::FORMS;
 

@@ -1,11 +1,11 @@
 //! Arguments shared by several commands.
-use super::measuring::threads;
-use crate::failure::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, value_parser};
 use lacuna::formats::{MATCHING, ORDERS};
 use lacuna::solvers;
 use lacuna::{Device, DeviceOptions};
+use lacuna_measure::args::threads;
+use lacuna_measure::failure::Failure;
 
 /// The backend and device to run on.
 #[derive(Debug, Args)]

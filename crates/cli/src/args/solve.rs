@@ -1,12 +1,12 @@
 //! Arguments of `lacuna solve` and `lacuna spmv`.
-use super::measuring::{rounds, tolerance};
 use super::shared::{
     PLOT, PlaceArgs, ReportArgs, count, method, names, orders, orders_of_solve, preconditioner, restart,
     vectors,
 };
-use crate::number::TypeName;
 use clap::Args;
 use lacuna::formats::FORMATS;
+use lacuna_measure::args::{rounds, tolerance};
+use lacuna_measure::number::TypeName;
 
 #[derive(Debug, Args)]
 pub(crate) struct SolveArgs {

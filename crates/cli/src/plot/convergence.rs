@@ -1,8 +1,8 @@
 //! The residual over the iterations.
-use crate::axis::{counts, decades, power_of_ten};
-use crate::figure::{Anchor, BLUE, Figure, GRID, INK, ORANGE, shortened};
-use crate::quantity::{relative, thousands};
 use crate::report::Report;
+use lacuna_measure::axis::{counts, decades, power_of_ten};
+use lacuna_measure::figure::{Anchor, BLUE, Figure, GRID, INK, ORANGE, shortened};
+use lacuna_measure::quantity::{relative, thousands};
 
 /// The size of the drawing and the plot area in it: left, top, right, bottom.
 const SIZE: [f64; 2] = [760.0, 480.0];

@@ -1,7 +1,7 @@
 //! Plots in files.
-use crate::failure::{Failure, Result};
-use crate::figure::Figure;
 use lacuna::backend::text::shown_name;
+use lacuna_measure::failure::{Failure, Result};
+use lacuna_measure::figure::Figure;
 
 /// Writes a drawing; the extension of the name selects the form.
 pub(crate) fn save(figure: &Figure, path: &str) -> Result<()> {

@@ -1,8 +1,8 @@
 //! The residuals of several trials over time.
 use crate::advise::{Searched, way};
-use crate::axis::{decades, power_of_ten};
-use crate::figure::{Anchor, BLUE, Figure, GRID, INK, ORANGE, shortened};
-use crate::quantity::duration;
+use lacuna_measure::axis::{decades, power_of_ten};
+use lacuna_measure::figure::{Anchor, BLUE, Figure, GRID, INK, ORANGE, shortened};
+use lacuna_measure::quantity::duration;
 
 /// The size of the drawing and the plot area in it: left, top, right, bottom.
 const SIZE: [f64; 2] = [960.0, 520.0];

@@ -1,6 +1,6 @@
 //! The speed of the product in each format.
-use crate::figure::{Anchor, BLUE, Figure, GRID, INK, ORANGE, shortened};
 use crate::spmv::Speeds;
+use lacuna_measure::figure::{Anchor, BLUE, Figure, GRID, INK, ORANGE, shortened};
 
 /// The width of the drawing, and the height without its bars.
 const WIDTH: f64 = 800.0;

@@ -1,9 +1,9 @@
 //! The positions of the entries of a matrix.
-use crate::axis::counts;
-use crate::figure::{Anchor, Figure, INK, shortened};
-use crate::quantity::thousands;
 use lacuna::formats;
 use lacuna::{Csr, Scalar};
+use lacuna_measure::axis::counts;
+use lacuna_measure::figure::{Anchor, Figure, INK, shortened};
+use lacuna_measure::quantity::thousands;
 
 /// The longer side of the picture, the minimum of the shorter side, and the cells along the longer one.
 const SIDE: f64 = 520.0;

@@ -1,8 +1,8 @@
 //! Prepares every combination on a subject, and measures them in alternating rounds.
 use super::{Session, Work};
 use crate::failure::{BAD_INPUT, Result, code_of};
-use crate::measure::{SPMV, Subject, Target, Task};
 use crate::record::{Case, Entry, PRODUCTS, SystemKey, distinct};
+use crate::{SPMV, Subject, Target, Task};
 use lacuna::Stop;
 use lacuna::formats::FORMATS;
 use lacuna::solvers::{METHODS, name_of};

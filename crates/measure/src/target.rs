@@ -1,8 +1,9 @@
 //! An open device with the cases prepared on it.
-use super::product::Products;
-use super::solve::Solves;
-use super::system::{Typed, with_system};
-use super::{Measured, SPMV, Subject, Task, copy};
+use crate::bandwidth::copy;
+use crate::product::Products;
+use crate::solve::Solves;
+use crate::system::{Typed, with_system};
+use crate::{Measured, SPMV, Subject, Task};
 use lacuna::{Device, DeviceInfo, DeviceOptions, Error, Result, Scalar};
 
 /// A prepared case on a device.

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 const SHOWN_AFTER: Duration = Duration::from_millis(300);
 
 /// The terminal; nothing if it is none, or if output is suppressed.
-pub(crate) fn target(quiet: bool) -> ProgressDrawTarget {
+pub fn target(quiet: bool) -> ProgressDrawTarget {
     if quiet || !stderr().is_terminal() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }
 }
 
 /// A template of [`indicatif`].
-pub(crate) fn style(template: &str) -> ProgressStyle {
+pub fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 

@@ -1,4 +1,4 @@
-//! Passes the name of the compiler to the command, which stores it with results.
+//! Passes the name of the compiler to the crate, which stores it with results.
 fn main() {
     let rustc = std::env::var_os("RUSTC").unwrap_or("rustc".into());
     let version = std::process::Command::new(rustc).arg("--version").output();

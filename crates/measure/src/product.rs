@@ -1,13 +1,13 @@
 //! Repeated sparse products.
-use super::solve::digest;
-use super::system::Typed;
-use super::target::Case;
-use super::{BUDGET, Measured, Samples, Task, four_digits};
+use crate::solve::digest;
+use crate::system::Typed;
+use crate::target::Case;
+use crate::{BUDGET, Measured, Samples, Task, four_digits};
 use lacuna::{Device, Result, Scalar, TimedProduct};
 use std::time::Instant;
 
 /// Products in one format, as a case.
-pub(super) struct Products<T: Scalar> {
+pub(crate) struct Products<T: Scalar> {
     product: TimedProduct<T>,
     first: u64,
     reproducible: bool,
@@ -16,7 +16,7 @@ pub(super) struct Products<T: Scalar> {
 }
 
 impl<T: Scalar> Products<T> {
-    pub(super) fn new(dev: &Device, system: &Typed<T>, task: &Task) -> Result<Self> {
+    pub(crate) fn new(dev: &Device, system: &Typed<T>, task: &Task) -> Result<Self> {
         let stored = system.in_format(task.format)?;
         let start = Instant::now();
         let product = TimedProduct::new(dev, stored, BUDGET.as_secs_f64())?;

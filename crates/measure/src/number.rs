@@ -12,7 +12,7 @@ pub enum TypeName {
 }
 
 impl TypeName {
-    pub(crate) fn kind(self) -> NumberType {
+    pub fn kind(self) -> NumberType {
         match self {
             TypeName::F64 => NumberType::F64,
             TypeName::F32 => NumberType::F32,

@@ -55,7 +55,7 @@ fn write_system(text: &mut String, first: &Case, all: &[&Case]) -> std::fmt::Res
             continue;
         };
         let micros = |seconds: Option<f64>| seconds.map_or("-".into(), |s| format!("{:.2}", s * 1e6));
-        let time = |t: Option<crate::measure::Timing>| t.map_or("-".into(), |t| duration(t.median));
+        let time = |t: Option<crate::Timing>| t.map_or("-".into(), |t| duration(t.median));
         let said = match case.missed() {
             Some(outcome) => format!("  NOT SOLVED: {outcome}"),
             None if is_fastest(case, all) => "  <- fastest".into(),

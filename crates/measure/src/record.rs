@@ -2,8 +2,8 @@
 //! and the date.
 use crate::failure::{Failure, Result};
 use crate::input::STANDARD;
-use crate::measure::{Machine, Measured};
 use crate::quantity::{counted_units, many, thousands};
+use crate::{Machine, Measured};
 use lacuna::backend::text::{printable_json, shown_name};
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;

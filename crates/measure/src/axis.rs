@@ -1,7 +1,7 @@
 //! Round numbers along an axis.
 
 /// Steps of 1, 2 or 5 times a power of ten from 0 to `last`, at most `most` of them.
-pub(crate) fn counts(last: u64, most: u64) -> Vec<u64> {
+pub fn counts(last: u64, most: u64) -> Vec<u64> {
     let mut step = 1u64;
     while last / step > most.max(1) {
         let decade = 10u64.pow(step.ilog10());
@@ -15,14 +15,14 @@ pub(crate) fn counts(last: u64, most: u64) -> Vec<u64> {
 }
 
 /// Multiples of one number of decades from `low` to `high`, about `most` of them.
-pub(crate) fn decades(low: i32, high: i32, most: i32) -> Vec<i32> {
+pub fn decades(low: i32, high: i32, most: i32) -> Vec<i32> {
     let step = ((high - low) / most.max(1) + 1).max(1);
     let first = low + (-low).rem_euclid(step);
     (first..=high).step_by(step as usize).collect()
 }
 
 /// `10ⁿ` with superscript digits.
-pub(crate) fn power_of_ten(n: i32) -> String {
+pub fn power_of_ten(n: i32) -> String {
     let digit = |c: char| match c {
         '-' => '⁻',
         '1' => '¹',

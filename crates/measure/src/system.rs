@@ -53,14 +53,14 @@ pub enum System {
 macro_rules! with_system {
     ($system:expr, $typed:ident => $body:expr) => {
         match $system {
-            $crate::measure::System::F32($typed) => $body,
-            $crate::measure::System::F64($typed) => $body,
-            $crate::measure::System::C32($typed) => $body,
-            $crate::measure::System::C64($typed) => $body,
+            $crate::System::F32($typed) => $body,
+            $crate::System::F64($typed) => $body,
+            $crate::System::C32($typed) => $body,
+            $crate::System::C64($typed) => $body,
         }
     };
 }
-pub use with_system;
+pub(crate) use with_system;
 
 /// A matrix, and its conversions so far.
 pub struct Typed<T: Scalar> {

@@ -1,7 +1,7 @@
 //! All results as tables of numbers.
 use super::results::Results;
+use crate::Timing;
 use crate::figure::escaped;
-use crate::measure::Timing;
 use crate::quantity::{counted_units, micros, thousands};
 use crate::record::{Bits, Case, SystemKey, distinct, not_solved};
 use std::fmt::Write;

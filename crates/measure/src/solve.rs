@@ -1,8 +1,8 @@
 //! Measures one method on one system by the protocol of Rupp et al. 2016 (doi:10.1145/2907944): a right-hand
 //! side of ones, all costs included except the matrix; then the parts separately.
-use super::system::Typed;
-use super::target::Case;
-use super::{GMRES_ONCE, Measured, Samples, Task, four_digits};
+use crate::system::Typed;
+use crate::target::Case;
+use crate::{GMRES_ONCE, Measured, Samples, Task, four_digits};
 use fnv::FnvHasher;
 use lacuna::formats::convert;
 use lacuna::solvers::{self, Gmres, Orthogonalization, preconditioner};
@@ -16,7 +16,7 @@ use std::time::Instant;
 const HISTORY: usize = 400;
 
 /// A prepared solve.
-pub(super) struct Solves<T: Scalar> {
+pub(crate) struct Solves<T: Scalar> {
     dev: Device,
     method: Box<dyn Method<T>>,
     a: Pair<T>,
@@ -63,7 +63,7 @@ pub fn digest<T: Scalar>(values: &[T]) -> u64 {
 }
 
 impl<T: Scalar> Solves<T> {
-    pub(super) fn new(dev: &Device, system: &Typed<T>, task: &Task) -> Result<Self> {
+    pub(crate) fn new(dev: &Device, system: &Typed<T>, task: &Task) -> Result<Self> {
         let stored = system.in_format(task.format)?;
         let start = Instant::now();
         let a = dev.matrix(stored)?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Prints text to standard output, with control characters and invisible ones escaped. A closed reader is not
 /// an error.
-pub(crate) fn print(text: &str) -> Result<()> {
+pub fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -18,7 +18,7 @@ pub(crate) fn print(text: &str) -> Result<()> {
 }
 
 /// Prints a line to standard error, ignoring failures.
-pub(crate) fn note(line: &str) {
+pub fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", printable(line));
 }
 
@@ -32,7 +32,7 @@ pub fn say(aside: bool, text: &str) -> Result<()> {
 }
 
 /// Writes a matrix or a vector to standard output.
-pub(crate) fn stream(write: impl FnOnce(&mut dyn Write) -> lacuna::Result<()>) -> Result<()> {
+pub fn stream(write: impl FnOnce(&mut dyn Write) -> lacuna::Result<()>) -> Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     write(&mut out)?;
     out.flush().map_err(|e| Failure::writing("standard output", e))
@@ -127,7 +127,7 @@ fn check_standard(outputs: &[Given<'_>]) -> Result<()> {
 
 /// Reports a result: as text unless suppressed, on standard error if standard output carries the JSON; and as
 /// JSON if requested.
-pub(crate) fn report(
+pub fn report(
     quiet: bool,
     path: Option<&str>,
     text: impl FnOnce() -> String,
@@ -137,7 +137,7 @@ pub(crate) fn report(
 }
 
 /// The same, with the text on standard error also if standard output carries other data (`aside`).
-pub(crate) fn report_aside(
+pub fn report_aside(
     quiet: bool,
     aside: bool,
     path: Option<&str>,

@@ -2,47 +2,47 @@
 use std::fmt::{Arguments, Write};
 
 /// Colours that are distinct for people with any kind of colour vision (Okabe and Ito).
-pub(crate) const BLUE: &str = "#0072b2";
-pub(crate) const ORANGE: &str = "#d55e00";
+pub const BLUE: &str = "#0072b2";
+pub const ORANGE: &str = "#d55e00";
 /// Text and axes.
-pub(crate) const INK: &str = "#222222";
+pub const INK: &str = "#222222";
 /// Background lines.
-pub(crate) const GRID: &str = "#dddddd";
+pub const GRID: &str = "#dddddd";
 
 /// The horizontal anchor of a text.
 #[derive(Clone, Copy)]
-pub(crate) enum Anchor {
+pub enum Anchor {
     Start,
     Middle,
     End,
 }
 
 /// A drawing of a given size, the origin in the upper left corner.
-pub(crate) struct Figure {
+pub struct Figure {
     width: f64,
     height: f64,
     body: String,
 }
 
 impl Figure {
-    pub(crate) fn new(width: f64, height: f64) -> Self {
+    pub fn new(width: f64, height: f64) -> Self {
         Figure { width, height, body: String::new() }
     }
 
     /// Adds an element.
-    pub(crate) fn draw(&mut self, element: Arguments<'_>) {
+    pub fn draw(&mut self, element: Arguments<'_>) {
         // Writing to a string cannot fail.
         let _ = self.body.write_fmt(element);
         self.body.push('\n');
     }
 
-    pub(crate) fn line(&mut self, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2], colour: &str, style: &str) {
+    pub fn line(&mut self, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2], colour: &str, style: &str) {
         self.draw(format_args!(
             r#"<line x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}" stroke="{colour}" {style}/>"#
         ));
     }
 
-    pub(crate) fn text(&mut self, [x, y]: [f64; 2], anchor: Anchor, size: f64, colour: &str, text: &str) {
+    pub fn text(&mut self, [x, y]: [f64; 2], anchor: Anchor, size: f64, colour: &str, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -55,7 +55,7 @@ impl Figure {
     }
 
     /// Vertical text, read from bottom to top, centred at a point.
-    pub(crate) fn upright(&mut self, [x, y]: [f64; 2], size: f64, text: &str) {
+    pub fn upright(&mut self, [x, y]: [f64; 2], size: f64, text: &str) {
         let text = escaped(text);
         self.draw(format_args!(
             r#"<text transform="translate({x:.1} {y:.1}) rotate(-90)" font-size="{size}" text-anchor="middle" fill="{INK}">{text}</text>"#
@@ -63,7 +63,7 @@ impl Figure {
     }
 
     /// The drawing as an SVG document.
-    pub(crate) fn svg(&self) -> String {
+    pub fn svg(&self) -> String {
         let (width, height) = (self.width, self.height);
         format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="DejaVu Sans, Verdana, sans-serif">
@@ -76,7 +76,7 @@ impl Figure {
 
     /// The drawing as part of a page, scaled to the available width, with a description for those who cannot
     /// see it.
-    pub(crate) fn inline(&self, label: &str) -> String {
+    pub fn inline(&self, label: &str) -> String {
         let Figure { width, height, body } = self;
         let label = escaped(label);
         format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\">\n{body}</svg>\n")
@@ -84,7 +84,7 @@ impl Figure {
 }
 
 /// Text with the characters escaped that XML would treat as markup or reject.
-pub(crate) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let escape = |c: char| match c {
         '&' => "&amp;".into(),
         '<' => "&lt;".into(),
@@ -97,7 +97,7 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 /// The end of a name that is too long for its space.
-pub(crate) fn shortened(name: &str, most: usize) -> String {
+pub fn shortened(name: &str, most: usize) -> String {
     let count = name.chars().count();
     if count <= most {
         return name.into();

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU8, Ordering};
 static INTERRUPT: AtomicU8 = AtomicU8::new(0);
 
 /// Whether Ctrl-C was pressed since [`cancel_on_interrupt`].
-pub(crate) fn interrupted() -> bool {
+pub fn interrupted() -> bool {
     INTERRUPT.load(Ordering::Relaxed) == 2
 }
 
 /// From now on Ctrl-C cancels the current work; a second one ends the process.
-pub(crate) fn cancel_on_interrupt() {
+pub fn cancel_on_interrupt() {
     INTERRUPT.store(1, Ordering::Relaxed);
     // If no handler can be set, Ctrl-C ends the process as usual.
     let _ = ctrlc::set_handler(|| {
@@ -22,6 +22,6 @@ pub(crate) fn cancel_on_interrupt() {
 }
 
 /// From now on Ctrl-C ends the process.
-pub(crate) fn solved() {
+pub fn solved() {
     INTERRUPT.store(0, Ordering::Relaxed);
 }

@@ -73,7 +73,7 @@ fn exit(error: &clap::Error) -> ! {
 }
 
 /// Parses a tolerance, or another number of at least 0.
-pub(super) fn tolerance(text: &str) -> Result<f64, String> {
+pub fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
         _ => Err("expected a finite number of at least 0".into()),
@@ -81,11 +81,11 @@ pub(super) fn tolerance(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a number of threads.
-pub(super) fn threads() -> impl TypedValueParser<Value = u16> {
+pub fn threads() -> impl TypedValueParser<Value = u16> {
     value_parser!(u16).range(1..=1024)
 }
 
 /// Parses a number of rounds.
-pub(super) fn rounds() -> impl TypedValueParser<Value = u16> {
+pub fn rounds() -> impl TypedValueParser<Value = u16> {
     value_parser!(u16).range(1..=1000)
 }

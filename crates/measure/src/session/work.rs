@@ -1,9 +1,9 @@
 //! The work to be measured.
 use crate::failure::Result;
 use crate::input::Source;
-use crate::measure::{GMRES_ONCE, SPMV};
 use crate::number::TypeName;
 use crate::record::{PRODUCTS, TO, VECTORS};
+use crate::{GMRES_ONCE, SPMV};
 use lacuna::backend::text::shown_word;
 use lacuna::formats::FORMATS;
 use lacuna::solvers::{METHODS, method, name_of};

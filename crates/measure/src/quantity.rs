@@ -2,12 +2,12 @@
 use lacuna::DeviceInfo;
 
 /// A relative residual to four digits.
-pub(crate) fn relative(residual: f64) -> String {
+pub fn relative(residual: f64) -> String {
     if residual == 0.0 { "0".into() } else { format!("{residual:.3e}") }
 }
 
 /// `threads` for a CPU, `units` for any other device.
-pub(crate) fn units(device: &DeviceInfo) -> String {
+pub fn units(device: &DeviceInfo) -> String {
     counted_units(device.backend, device.units)
 }
 
@@ -31,12 +31,12 @@ pub fn thousands(count: u64) -> String {
 }
 
 /// A count with its noun.
-pub(crate) fn many(count: usize, one: &str, more: &str) -> String {
+pub fn many(count: usize, one: &str, more: &str) -> String {
     format!("{} {}", thousands(count as u64), if count == 1 { one } else { more })
 }
 
 /// The unknowns of a system, and its equations if there are more or fewer.
-pub(crate) fn counted((rows, cols): (usize, usize)) -> String {
+pub fn counted((rows, cols): (usize, usize)) -> String {
     let unknowns = many(cols, "unknown", "unknowns");
     if rows == cols {
         return unknowns;
@@ -60,7 +60,7 @@ pub fn bytes(count: u64) -> String {
 }
 
 /// A time as text, to about three digits.
-pub(crate) fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     let digits = |value: f64, unit: &str| {
         let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
         format!("{value:.decimals$} {unit}")

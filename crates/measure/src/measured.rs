@@ -1,48 +1,10 @@
-//! Measures solves and products on every available backend, in alternating rounds.
-mod bandwidth;
-mod machine;
-mod product;
-mod samples;
-mod solve;
-mod system;
-mod target;
-
-pub(crate) use bandwidth::{copy, triad};
-pub use machine::Machine;
-pub use samples::{Samples, Timing};
-pub use solve::digest;
-pub use system::{Subject, System, Typed, with_system};
-pub(crate) use target::open;
-pub use target::{Case, Prepare, Target, of_matrices};
-
+//! What is measured of a case.
+use crate::samples::Timing;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// In each round, work is repeated for about this long, and the median is taken.
 pub const BUDGET: Duration = Duration::from_millis(20);
-
-/// A case to measure, by name: a solve, products if the method is [`SPMV`], or other work on the subject.
-#[derive(Clone, Debug)]
-pub struct Task {
-    pub method: String,
-    pub(crate) precond: String,
-    pub(crate) format: &'static str,
-    pub(crate) stop: lacuna::Stop,
-    pub(crate) restart: Option<usize>,
-}
-
-impl Task {
-    /// The error for work that needs a matrix, given vectors.
-    pub fn needs_matrix(&self) -> lacuna::Error {
-        let message = "it needs a matrix".into();
-        lacuna::Error::Unsupported { operation: self.method.clone(), message }
-    }
-}
-
-/// The method name that means sparse products.
-pub const SPMV: &str = "spmv";
-/// GMRES with one classical Gram-Schmidt sweep, as in most libraries.
-pub const GMRES_ONCE: &str = "gmres-once";
 
 /// The measurements of one case. Times are for all iterations together.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
 //! Medians and quartiles.
-use super::{BUDGET, four_digits};
+use crate::{BUDGET, four_digits};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 

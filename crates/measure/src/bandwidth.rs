@@ -12,7 +12,7 @@ const SWEEPS: u64 = 5;
 const RUNS: usize = 4;
 
 /// Bytes moved per second by `z ← x + c y` over vectors larger than the caches.
-pub(crate) fn triad<T: Scalar>(dev: &Device, memory: Option<u64>) -> Result<f64> {
+pub fn triad<T: Scalar>(dev: &Device, memory: Option<u64>) -> Result<f64> {
     speed::<T>(dev, memory, |[x, y, z], c| Pass::new("triad").set(z, x + c * y))
 }
 

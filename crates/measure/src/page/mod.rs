@@ -8,9 +8,9 @@ mod tables;
 
 pub use results::Results;
 
+use crate::Machine;
 use crate::failure::Result;
 use crate::figure::escaped;
-use crate::measure::Machine;
 use crate::record::{Entry, Line, distinct};
 
 const STYLE: &str = include_str!("style.css");

@@ -1,5 +1,5 @@
 //! Groups result lines, and gives names to the cases.
-use crate::measure::GMRES_ONCE;
+use crate::GMRES_ONCE;
 use crate::quantity::counted_units;
 use crate::record::{Case, Device, Entry, Line, PRODUCTS, Peer, SystemKey, distinct};
 use lacuna::backends;

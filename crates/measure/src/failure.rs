@@ -1,10 +1,10 @@
-//! Errors of the command, and their exit codes.
+//! Errors of a command, and their exit codes.
 use lacuna::Error;
 use std::io;
 use std::process::ExitCode;
 
 /// Exit code of a solve that did not converge.
-pub(crate) const NOT_CONVERGED: u8 = 1;
+pub const NOT_CONVERGED: u8 = 1;
 /// Exit code of bad input or usage; clap uses it too.
 pub(crate) const BAD_INPUT: u8 = 2;
 /// Exit code of a device that failed.

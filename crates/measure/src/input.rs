@@ -14,23 +14,23 @@ const NAMED: usize = 4;
 pub const STANDARD: &str = "-";
 
 /// A file kept open. It is reopened only if it has been read and can be read again.
-pub(crate) struct InputFile {
-    pub(crate) path: String,
+pub struct InputFile {
+    pub path: String,
     wanted: Wanted,
     /// `None` after a failure.
     opened: Mutex<Option<Opened<'static>>>,
-    pub(crate) about: About,
+    pub about: About,
 }
 
 impl InputFile {
-    pub(crate) fn open(path: &str, wanted: Wanted) -> Result<Self> {
+    pub fn open(path: &str, wanted: Wanted) -> Result<Self> {
         claim(path)?;
         let opened = open(path, wanted)?;
         let about = *opened.about();
         Ok(InputFile { path: path.into(), wanted, opened: Mutex::new(Some(opened)), about })
     }
 
-    pub(crate) fn with<R>(&self, read: impl FnOnce(&mut Opened<'static>) -> lacuna::Result<R>) -> Result<R> {
+    pub fn with<R>(&self, read: impl FnOnce(&mut Opened<'static>) -> lacuna::Result<R>) -> Result<R> {
         let mut held = self.lock();
         let mut opened = match held.take() {
             Some(opened) if !opened.is_spent() || is_stream(&self.path) => opened,
@@ -47,7 +47,7 @@ impl InputFile {
 
     /// Buffers a stream in memory, so that it can be read more than once, and other streams can be read after
     /// it.
-    pub(crate) fn keep_stream(&self) -> Result<()> {
+    pub fn keep_stream(&self) -> Result<()> {
         if is_stream(&self.path) { self.with(Opened::keep) } else { Ok(()) }
     }
 }
@@ -73,7 +73,7 @@ fn identity(path: &str) -> Option<(u64, u64)> {
 }
 
 /// Whether the name refers to something that can be read only once.
-pub(crate) fn is_stream(path: &str) -> bool {
+pub fn is_stream(path: &str) -> bool {
     path == STANDARD || std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir())
 }
 
@@ -118,7 +118,7 @@ enum From {
 
 impl Source {
     /// Parses the name of a generator, or opens a file and reads its header.
-    pub(crate) fn open(name: &str) -> Result<Self> {
+    pub fn open(name: &str) -> Result<Self> {
         let from = match name.starts_with(Spec::PREFIX) {
             true => From::Generator(Spec::parse(name)?),
             false => From::File(Box::new(InputFile::open(name, Wanted::Matrix)?)),
@@ -128,7 +128,7 @@ impl Source {
     }
 
     /// The name in printable form.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.name
     }
 
@@ -141,7 +141,7 @@ impl Source {
 
     /// The requested number type, or the one that fits; `also_complex` if another part of the input is
     /// complex.
-    pub(crate) fn number_type(&self, asked: Option<TypeName>, also_complex: bool) -> Result<NumberType> {
+    pub fn number_type(&self, asked: Option<TypeName>, also_complex: bool) -> Result<NumberType> {
         let complex = self.is_complex() || also_complex;
         let Some(kind) = asked.map(TypeName::kind) else {
             return Ok(if complex { NumberType::C64 } else { NumberType::F64 });
@@ -157,7 +157,7 @@ impl Source {
 
     /// Buffers a stream in memory. Needed before it is read more than once, and before other streams are
     /// opened, since their writer may first have to finish this one.
-    pub(crate) fn keep_stream(&self) -> Result<()> {
+    pub fn keep_stream(&self) -> Result<()> {
         match &self.from {
             From::Generator(_) => Ok(()),
             From::File(file) => file.keep_stream(),
@@ -165,7 +165,7 @@ impl Source {
     }
 
     /// The matrix, with progress shown on long reads.
-    pub(crate) fn read<T: Scalar>(&self, quiet: bool) -> Result<Csr<T>> {
+    pub fn read<T: Scalar>(&self, quiet: bool) -> Result<Csr<T>> {
         match &self.from {
             From::Generator(spec) => Ok(spec.build()?),
             From::File(file) => {
@@ -196,7 +196,7 @@ impl Source {
     }
 
     /// The number type that can hold the stored values.
-    pub(crate) fn own_type(&self) -> Result<NumberType> {
+    pub fn own_type(&self) -> Result<NumberType> {
         match &self.from {
             From::Generator(_) => self.number_type(None, false),
             From::File(file) => Ok(file.about.kind),
@@ -204,12 +204,12 @@ impl Source {
     }
 
     /// Whether it is a file with one column that stores every element.
-    pub(crate) fn is_vector(&self) -> bool {
+    pub fn is_vector(&self) -> bool {
         matches!(&self.from, From::File(file) if file.about.is_dense && file.about.cols == 1)
     }
 
     /// The vector in the file.
-    pub(crate) fn read_vector<T: Scalar>(&self, quiet: bool) -> Result<Vec<T>> {
+    pub fn read_vector<T: Scalar>(&self, quiet: bool) -> Result<Vec<T>> {
         let From::File(file) = &self.from else {
             return Err(Failure::Usage(format!("{}: a generator has no vector", shown_name(&self.name))));
         };
@@ -219,7 +219,7 @@ impl Source {
     }
 
     /// The right-hand side, which must be present.
-    pub(crate) fn needed_right_hand_side<T: Scalar>(&self, quiet: bool) -> Result<Vec<T>> {
+    pub fn needed_right_hand_side<T: Scalar>(&self, quiet: bool) -> Result<Vec<T>> {
         self.right_hand_side(quiet)?.ok_or_else(|| {
             let name = shown_name(&self.name);
             Failure::Usage(format!("--rhs: {name} has no right-hand side of one column"))
@@ -227,7 +227,7 @@ impl Source {
     }
 
     /// Records a note for the user, and prints it.
-    pub(crate) fn note(&self, note: &str, quiet: bool) {
+    pub fn note(&self, note: &str, quiet: bool) {
         if !quiet {
             crate::out::note(&format!("note: {note}"));
         }
@@ -235,13 +235,13 @@ impl Source {
     }
 
     /// The notes so far.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    pub fn notes(&self) -> Vec<String> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The right-hand side stored with the matrix in an archive or in the same file, if there is a usable
     /// one. To be called after the matrix has been read.
-    pub(crate) fn right_hand_side<T: Scalar>(&self, quiet: bool) -> Result<Option<Vec<T>>> {
+    pub fn right_hand_side<T: Scalar>(&self, quiet: bool) -> Result<Option<Vec<T>>> {
         let From::File(file) = &self.from else { return Ok(None) };
         let mut held = file.lock();
         let Some(mut found) = held.as_mut().map_or(Ok(None), Opened::right_hand_side)? else {
@@ -265,7 +265,7 @@ impl Source {
 }
 
 /// Sets the threads for reading, generating and analysing; backends have their own.
-pub(crate) fn set_threads(threads: Option<u16>) -> Result<()> {
+pub fn set_threads(threads: Option<u16>) -> Result<()> {
     let threads = threads.unwrap_or(0).into();
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|error| {
         let (device, operation) = ("cpu".into(), "starting threads".into());
