@@ -147,8 +147,7 @@ fn eliminate<W: Number>(
         let (head, tail) = front.split_at_mut((j + 1) * rows);
         let column = &mut head[j * rows..];
         let mut pivot = column[j];
-        // Not the other way round: a NaN is replaced too.
-        if !(pivot.size() > tiny) {
+        if pivot.size() <= tiny || !pivot.finite() {
             pivot = W::from_real(if pivot.re() < 0.0 { -tiny } else { tiny });
             column[j] = pivot;
             replaced += 1;
