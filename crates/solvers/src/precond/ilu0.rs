@@ -1,10 +1,10 @@
 //! Incomplete factorisations without fill-in.
 use super::adjoint::{self, ADJOINT, kept_adjoint};
-use super::hermitian::check_hermitian;
 use super::triangles::{Factors, Solves, apply, apply_adjoint, name_with};
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_formats::algebra::check_hermitian;
 use lacuna_formats::factor::{Incomplete, Pivots, ic0, ilu0};
 use lacuna_formats::{Csr, Permutation, by_colours, parallel};
 use std::borrow::Cow;

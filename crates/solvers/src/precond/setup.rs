@@ -88,11 +88,6 @@ impl<'a, T: Scalar> Setup<'a, T> {
         Setup { algebra: Some(algebra), watch, is_update, memory, ..Setup::default() }
     }
 
-    /// The same without the watch: cannot be cancelled.
-    pub(super) fn unwatched(&self) -> Setup<'static, T> {
-        Setup { is_update: self.is_update, memory: self.memory, ..Setup::default() }
-    }
-
     /// Whether it is for new values on the pattern of the last successful set-up, so that what depends on the pattern alone can be
     /// kept. A preconditioner that has kept nothing sets up anew.
     pub fn is_update(&self) -> bool {
