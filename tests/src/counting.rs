@@ -18,6 +18,8 @@ pub struct Counts {
     pub uploads: usize,
     /// Copies from the device, each a wait for the queue.
     pub downloads: usize,
+    /// Copies of vectors on the device.
+    pub copies: usize,
     /// Reads of cells, each a wait for the queue.
     pub reads: usize,
     /// Vectors, runs of cells, matrices and plans freed.
@@ -77,6 +79,10 @@ impl<B: Backend> Backend for Counting<B> {
     fn download(&mut self, from: Vector, to: &mut [u8]) -> Result<()> {
         self.counts.downloads += 1;
         self.inner.download(from, to)
+    }
+    fn copy(&mut self, from: Vector, to: Vector) -> Result<()> {
+        self.counts.copies += 1;
+        self.inner.copy(from, to)
     }
     fn write(&mut self, cell: Cell, value: Number) -> Result<()> {
         self.inner.write(cell, value)

@@ -1,7 +1,8 @@
 //! Vectors stored in the narrower type, and programs over several lengths: passes, products, bases, a
-//! two-level cycle.
-use crate::bits::{Trace, cells_of, upload};
+//! two-level cycle; copies between programs of two number types.
+use crate::bits::{Trace, cells_of, download, same, upload};
 use crate::formats::on_grids;
+use crate::hostile::fails;
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
 use crate::solves::tolerance;
@@ -42,6 +43,58 @@ pub fn passes<T: Scalar>(make: fn() -> Device) {
             trace
         });
     }
+}
+
+/// What a program of one number type rounds is what one of the narrower type reads, and back. What cannot be copied is refused.
+pub fn copies<T: Scalar>(make: fn() -> Device) {
+    for n in [1, 256, 1003, 70_001] {
+        on_both!(make, format!("copies of {n}"), |dev| {
+            let (mut trace, mut rng) = (Trace::new(), Rng::new(47));
+            let numbers = rng.vector::<T>(n);
+            let (x, y) = (upload(dev, &numbers), dev.vector::<T>(n).unwrap());
+            let [v, w] = dev.vectors::<T::Narrow, 2>(n).unwrap();
+            let basis = dev.narrow_basis::<T>(n, 3).unwrap();
+            (0..3).for_each(|j| dev.upload(&numbers, basis.column(j)).unwrap());
+            let (u, c) = (basis.column(1), cells_of(dev, &rng.vector::<T>(2)));
+            let d = cells_of(dev, &rng.vector::<T::Narrow>(2));
+            let wide = |v| download(dev, v).into_iter().map(T::widened).collect::<Vec<T>>();
+            dev.copy(basis.column(0), v).unwrap();
+            let rounded: Vec<T> = numbers.iter().map(|number| number.rounded()).collect();
+            same("rounded numbers", &wide(v), &rounded);
+            dev.multi_axpy_dot(Pass::new("round").set(u, c[0] * x)).unwrap();
+            dev.copy(u, v).unwrap();
+            same("what was rounded", &wide(v), &download(dev, u));
+            dev.multi_axpy_dot(Pass::new("between").set(w, d[0] * v - w).dot(d[1], v, w)).unwrap();
+            dev.copy(w, u).unwrap();
+            dev.copy(u, u).unwrap();
+            same("what came back", &wide(w), &download(dev, u));
+            dev.multi_axpy_dot(Pass::new("add").set(x, x + c[0] * u).dot(c[1], x, u)).unwrap();
+            dev.copy(x, y).unwrap();
+            for (name, vector) in
+                [("x", x), ("y", y), ("0", basis.column(0)), ("1", u), ("2", basis.column(2))]
+            {
+                trace.vector(dev, name, vector);
+            }
+            trace.numbers("w", &wide(w));
+            trace.cells(dev, "cells", &c);
+            trace
+        });
+    }
+    let (dev, abroad) = (&make().scope(), &make().scope());
+    let x = upload(dev, &[T::one(); 5]);
+    let (short, other) = (dev.vector::<T>(4).unwrap(), upload(abroad, &[T::one(); 5]));
+    let gone = *make().vector::<T>(5).unwrap();
+    fails(dev.copy(x, short), &["copy", "4", "5"]);
+    fails(dev.copy(x, other), &["vector"]);
+    fails(dev.copy(gone, x), &["vector"]);
+    fails(dev.copy(Vector { len: 6, ..x }, Vector { len: 6, ..x }), &["vector"]);
+    let narrower = dev.vector::<T::Narrow>(5).unwrap();
+    if T::KIND != T::Narrow::KIND {
+        fails(dev.copy(x, narrower), &["copy", T::KIND.name(), T::Narrow::KIND.name()]);
+        fails(dev.copy(narrower, x), &["copy", T::KIND.name(), T::Narrow::KIND.name()]);
+        fails(dev.copy(x, narrow(dev, &[T::one(); 5])), &["copy", T::KIND.name(), T::Narrow::KIND.name()]);
+    }
+    same("x", &download(dev, x), &[T::one(); 5]);
 }
 
 /// Products in every format that read and write narrow vectors, with passes.

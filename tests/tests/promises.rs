@@ -222,6 +222,7 @@ fn a_solve_waits_once_and_makes_nothing() {
                     steps: counts.steps,
                     uploads: 1,
                     downloads: 1,
+                    copies: 0,
                     reads: 1,
                     vectors: 0,
                     matrices: 0,

@@ -293,6 +293,10 @@ impl Backend for Cuda {
         self.driver.enter()?;
         self.store.download(&self.driver, from, to)
     }
+    fn copy(&mut self, from: Vector, to: Vector) -> Result<()> {
+        self.driver.enter()?;
+        self.store.copy(&self.driver, from, to)
+    }
     fn write(&mut self, cell: Cell, value: Number) -> Result<()> {
         self.driver.enter()?;
         self.store.cells_of(cell.kind).write(&self.driver, cell, value)

@@ -9,7 +9,7 @@ use cells::CellFile;
 use lacuna_engine::arena::{Blocks, Table};
 use lacuna_engine::{
     AnyFormat, Argument, Basis, Cell, Cells, Error, MAX_LANES, Matrix, NumberType, Op, Program, Resource,
-    Result, Scalar, Vector, check_pattern, numbers, with_each, with_number,
+    Result, Scalar, Vector, check_copy, check_pattern, numbers, with_each, with_number,
 };
 use lacuna_gpu::check_type;
 use rayon::prelude::*;
@@ -222,6 +222,12 @@ impl Store {
             to.zip(stored).for_each(|(to, number)| to.copy_from_slice(bytes_of(&T::widened(number))));
         });
         Ok(())
+    }
+    /// Copies a vector into one with elements of the same type.
+    pub(crate) fn copy(&self, driver: &Driver, from: Vector, to: Vector) -> Result<()> {
+        check_copy(from, to)?;
+        let places = [self.address(from, "copy")?, self.address(to, "copy")?];
+        if places[0] == places[1] { Ok(()) } else { driver.copy(places[0], places[1], from.bytes()) }
     }
     /// The matrix behind a handle.
     pub(crate) fn stored(&self, a: Matrix, operation: &str) -> Result<&StoredMatrix> {

@@ -37,6 +37,16 @@ impl Driver {
         self.wait(operation)
     }
 
+    /// Copies within the device, in stream order.
+    pub(crate) fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: callers pass ranges of live buffers that do not overlap.
+        let result = unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, bytes, self.stream.as_inner()) };
+        self.check("copying on the device", result)
+    }
+
     /// Starts a copy into page-locked memory.
     pub(crate) fn fetch(&self, from: Address, to: &Pinned, at: usize, bytes: usize) -> Result<()> {
         debug_assert!(at + bytes <= to.bytes);

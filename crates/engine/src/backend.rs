@@ -6,7 +6,7 @@ use crate::ir::operation::{Kind, Op};
 use crate::ir::program::Program;
 use crate::{
     AnyFormat, Basis, Cell, Cells, Cost, Each, Error, FormatRefs, Graph, History, Matrix, Number, NumberType,
-    Operands, Products, Reason, Result, Vector, with_number,
+    Operands, Products, Reason, Result, Scalar, Vector, with_number,
 };
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -187,6 +187,20 @@ pub trait Backend: Any + Send {
     /// # Errors
     /// As [`Backend::upload`].
     fn download(&mut self, from: Vector, to: &mut [u8]) -> Result<()>;
+    /// Copies a vector into one with elements of the same type, which [`check_copy`] checks: of two vectors with the same bytes, one may
+    /// be narrow and the other one of the narrower type. Provided: through the host.
+    ///
+    /// # Errors
+    /// Of [`check_copy`]; device failures.
+    fn copy(&mut self, from: Vector, to: Vector) -> Result<()> {
+        check_copy(from, to)?;
+        with_number!(from.kind, F => with_number!(to.kind, G => {
+            let mut numbers = vec![<F as num_traits::Zero>::zero(); from.len];
+            self.download(from, bytemuck::cast_slice_mut(&mut numbers))?;
+            let numbers: Vec<G> = numbers.into_iter().map(Scalar::converted).collect();
+            self.upload(bytemuck::cast_slice(&numbers), to)
+        }))
+    }
     /// Sets a cell.
     ///
     /// # Errors
@@ -318,6 +332,20 @@ pub trait Backend: Any + Send {
     }
     /// Frees the memory that sparse algebra keeps from one call to the next. Provided: nothing.
     fn finish_sparse_algebra(&mut self) {}
+}
+
+/// Fails unless a vector can be copied into another one as it is: as many elements, of the same type. A narrow vector has those of
+/// [`NumberType::narrow`].
+///
+/// # Errors
+/// [`Error::Length`]; [`Error::Argument`] for elements of another type.
+pub fn check_copy(from: Vector, to: Vector) -> Result<()> {
+    Error::check_length("copy", "the vector", to.len, from.len)?;
+    if from.stored() == to.stored() {
+        return Ok(());
+    }
+    let message = format!("expected elements of type {}, got {}", to.stored().name(), from.stored().name());
+    Err(Error::Argument { what: "copy".into(), message })
 }
 
 /// Runs a program operation by operation through [`Backend::step`]: the provided implementation of

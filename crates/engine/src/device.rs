@@ -292,6 +292,14 @@ impl Device {
         Error::check_length("download", "the host slice", from.len, to.len())?;
         self.0.lock("download")?.download(from.untyped(), bytemuck::cast_slice_mut(to))
     }
+    /// Copies a vector into another one with elements of the same type: of the same number type, or a narrow vector of `T` into one of
+    /// [`Scalar::Narrow`], or back. So programs of two number types work on the same numbers.
+    ///
+    /// # Errors
+    /// [`Error::Length`]; [`Error::Argument`] for elements of another type; [`Error::Stale`], device failures.
+    pub fn copy<T: Scalar, U: Scalar>(&self, from: Vector<T>, to: Vector<U>) -> Result<()> {
+        self.0.lock("copy")?.copy(from.untyped(), to.untyped())
+    }
     /// Sets a cell.
     ///
     /// # Errors

@@ -23,7 +23,8 @@ pub use ir::{encode, lower};
 pub use run::{arena, memory, pages, reference, sum};
 
 pub use backend::{
-    Backend, DeviceInfo, Finish, PlanId, Progress, Resource, Run, State, next_section, step_by_step,
+    Backend, DeviceInfo, Finish, PlanId, Progress, Resource, Run, State, check_copy, next_section,
+    step_by_step,
 };
 pub use cost::Cost;
 pub use device::{Device, InUse, Lease, Owned, Plan, WeakDevice};

@@ -118,7 +118,7 @@ impl OpenCl {
         let [from, to] = [driver.buffer(bytes, operation)?, driver.buffer(bytes, operation)?];
         let copy = |times: usize| -> Result<f64, Status> {
             let start = std::time::Instant::now();
-            (0..times).try_for_each(|_| driver.queue.copy(&from, &to, bytes))?;
+            (0..times).try_for_each(|_| driver.queue.copy((&from, 0), (&to, 0), bytes))?;
             driver.queue.finish()?;
             Ok(start.elapsed().as_secs_f64())
         };
@@ -239,6 +239,9 @@ impl Backend for OpenCl {
     }
     fn download(&mut self, from: Vector, to: &mut [u8]) -> Result<()> {
         self.store.download(&self.driver, from, to)
+    }
+    fn copy(&mut self, from: Vector, to: Vector) -> Result<()> {
+        self.store.copy(&self.driver, from, to)
     }
     fn write(&mut self, cell: Cell, value: Number) -> Result<()> {
         self.store.write(&self.driver, cell, value)

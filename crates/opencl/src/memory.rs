@@ -113,7 +113,10 @@ impl Arena {
             Err(_) => (end, driver.buffer(end, operation)?),
         };
         if let Some(old) = &self.buffer {
-            driver.queue.copy(old, &buffer, used.min(self.capacity)).map_err(driver.fail(operation))?;
+            driver
+                .queue
+                .copy((old, 0), (&buffer, 0), used.min(self.capacity))
+                .map_err(driver.fail(operation))?;
         }
         (self.buffer, self.capacity) = (Some(buffer), capacity);
         Ok(true)

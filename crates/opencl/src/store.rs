@@ -7,7 +7,7 @@ use cells::CellFile;
 use lacuna_engine::arena::{Blocks, Table};
 use lacuna_engine::{
     AnyFormat, Argument, Basis, Error, Matrix, NumberType, Op, Program, Resource, Result, Scalar, Vector,
-    check_pattern, numbers, with_each, with_number,
+    check_copy, check_pattern, numbers, with_each, with_number,
 };
 use lacuna_gpu::check_type;
 use std::collections::BTreeMap;
@@ -292,6 +292,14 @@ impl Store {
             }
         });
         self.read_bytes(driver, offset, to)
+    }
+
+    /// Copies a vector into one with elements of the same type.
+    pub(crate) fn copy(&self, driver: &Driver, from: Vector, to: Vector) -> Result<()> {
+        check_copy(from, to)?;
+        let places = [self.offset(from, "copy")?, self.offset(to, "copy")?];
+        let Some(arena) = self.arena.buffer().filter(|_| places[0] != places[1]) else { return Ok(()) };
+        driver.queue.copy((arena, places[0]), (arena, places[1]), from.bytes()).map_err(driver.fail("copy"))
     }
 
     fn write_bytes(&self, driver: &Driver, offset: usize, from: &[u8]) -> Result<()> {

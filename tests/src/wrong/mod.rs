@@ -121,7 +121,9 @@ fn noticing(group: &str) -> &'static [(&'static str, &'static [Fault])] {
         "digests" => &[("agree", &[SumsBackwards, LaneLeftOut])],
         "least_squares" => &[("shapes", &[SumsBackwards])],
         "right_hand_sides" => &[("agree", &[RowsReordered])],
-        "narrow" => &[("passes", &[NarrowKept]), ("bases", &[SumsBackwards])],
+        "narrow" => {
+            &[("passes", &[NarrowKept]), ("copies", &[NarrowKept, Silent]), ("bases", &[SumsBackwards])]
+        }
         "concurrent" => &[("several_backends_at_once", &[SumsBackwards])],
         "handles" => &[("stale_handles", &[Silent])],
         "foreign_formats" => &[("panics", &[Silent]), ("new_values", &[OldValues])],

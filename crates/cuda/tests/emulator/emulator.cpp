@@ -297,6 +297,7 @@ int cuMemFree_v2(uint64_t p) {
 int cuMemGetInfo_v2(size_t *f, size_t *t) { *t = size_t(4) << 30; *f = *t - allocated; return 0; }
 int cuMemsetD8Async(uint64_t p, unsigned char v, size_t n, void *) { memset((void *)p, v, n); return 0; }
 int cuMemcpyHtoDAsync_v2(uint64_t d, const void *s, size_t n, void *) { memcpy((void *)d, s, n); return 0; }
+int cuMemcpyDtoDAsync_v2(uint64_t d, uint64_t s, size_t n, void *) { memcpy((void *)d, (void *)s, n); return 0; }
 int cuMemcpyDtoHAsync_v2(void *d, uint64_t s, size_t n, void *) { memcpy(d, (void *)s, n); return 0; }
 int cuMemHostAlloc(void **p, size_t n, unsigned) { *p = aligned_alloc(256, (n + 255) / 256 * 256); return 0; }
 int cuMemFreeHost(void *p) { free(p); return 0; }

@@ -149,6 +149,10 @@ impl Vector {
 }
 
 impl<T> Vector<T> {
+    /// The number type of its elements: the narrower one if it is narrow.
+    pub fn stored(self) -> NumberType {
+        if self.narrow { self.kind.narrow() } else { self.kind }
+    }
     /// Bytes of its elements.
     pub fn bytes(self) -> usize {
         self.len * self.kind.element(self.narrow)

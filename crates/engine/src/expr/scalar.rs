@@ -125,6 +125,11 @@ pub trait Scalar:
     /// The member of this number type.
     fn member_of_all_mut<F: Family>(all: &mut All<F>) -> &mut F::Of<Self>;
 
+    /// The number in another type, with its parts rounded; a real type drops the imaginary part.
+    #[inline(always)]
+    fn converted<U: Scalar>(self) -> U {
+        U::from_parts(self.re(), self.im())
+    }
     /// The number rounded to the narrower type.
     #[inline(always)]
     fn narrowed(self) -> Self::Narrow {

@@ -112,6 +112,9 @@ macro_rules! host_memory {
         fn download(&mut self, from: $crate::Vector, to: &mut [u8]) -> $crate::Result<()> {
             self.$store.download(from, to)
         }
+        fn copy(&mut self, from: $crate::Vector, to: $crate::Vector) -> $crate::Result<()> {
+            self.$store.copy(from, to)
+        }
         fn write(&mut self, cell: $crate::Cell, value: $crate::Number) -> $crate::Result<()> {
             self.$store.write(cell, value)
         }

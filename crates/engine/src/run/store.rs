@@ -2,7 +2,7 @@
 use crate::run::arena::{Blocks, Serials, Table};
 use crate::{
     All, AnyFormat, Basis, Cell, Cells, Error, Family, Format, Matrix, Number, NumberType, Program, Resource,
-    Result, Scalar, Vector, check_pattern, pages, sum::SEGMENT, with_each, with_number,
+    Result, Scalar, Vector, check_copy, check_pattern, pages, sum::SEGMENT, with_each, with_number,
 };
 use std::sync::Arc;
 
@@ -320,6 +320,17 @@ impl HostStore {
             to.copy_from_slice(stored);
         });
         Ok(())
+    }
+    /// Copies a vector into one with elements of the same type.
+    ///
+    /// # Errors
+    /// Of [`check_copy`]; [`Error::Stale`].
+    pub fn copy(&mut self, from: Vector, to: Vector) -> Result<()> {
+        check_copy(from, to)?;
+        with_number!(from.kind, F => with_number!(to.kind, G => {
+            let numbers: Vec<G> = self.slice::<F>(from, "copy")?.iter().map(|v| v.converted()).collect();
+            self.set(to, &numbers, "copy")
+        }))
     }
     /// Sets a cell.
     ///

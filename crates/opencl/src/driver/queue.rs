@@ -152,14 +152,20 @@ impl Queue {
             )
         })
     }
-    /// Queues a copy between two buffers.
-    pub(crate) fn copy(&self, from: &Buffer, to: &Buffer, bytes: usize) -> Outcome<()> {
+    /// Queues a copy from an offset in a buffer to one in another buffer, or apart from it in the same one.
+    pub(crate) fn copy(
+        &self,
+        (from, at): (&Buffer, usize),
+        (to, place): (&Buffer, usize),
+        bytes: usize,
+    ) -> Outcome<()> {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: both buffers have at least `bytes` bytes, as their owner ensures.
+        let (none, no_event) = (ptr::null(), ptr::null_mut());
+        // SAFETY: both buffers have `bytes` bytes there, as their owner ensures.
         check(unsafe {
-            ffi::clEnqueueCopyBuffer(self.0, from.raw, to.raw, 0, 0, bytes, 0, ptr::null(), ptr::null_mut())
+            ffi::clEnqueueCopyBuffer(self.0, from.raw, to.raw, at, place, bytes, 0, none, no_event)
         })
     }
     /// Sends what is queued to the device.

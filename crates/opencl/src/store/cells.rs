@@ -76,7 +76,8 @@ impl Store {
         if end > file.capacity || file.buffer.is_none() {
             let (old, capacity) = (file.capacity * size, end.next_power_of_two().max(1024));
             let new = driver.buffer(capacity.saturating_mul(size), &operation).and_then(|new| {
-                let copied = file.buffer.as_ref().map_or(Ok(()), |from| driver.queue.copy(from, &new, old));
+                let copied =
+                    file.buffer.as_ref().map_or(Ok(()), |from| driver.queue.copy((from, 0), (&new, 0), old));
                 copied.map(|()| new).map_err(driver.fail(&operation))
             });
             match new {
