@@ -1,9 +1,12 @@
 //! A backend that wraps another and counts calls: the figures that the design promises.
+use crate::narrow::{refined_request, refinement};
+use crate::numbers::generated;
 use lacuna_engine::lower::Sweep;
 use lacuna_engine::{
-    AnyFormat, Backend, Basis, Cell, Cells, DeviceInfo, Each, FormatRefs, Graph, Matrix, Number, NumberType,
-    Op, OpKind, Products, Resource, Result, State, Vector,
+    AnyFormat, Backend, Basis, Cell, Cells, Device, DeviceInfo, Each, FormatRefs, Graph, Matrix, Number,
+    NumberType, Op, OpKind, Products, Resource, Result, Scalar, State, Vector,
 };
+use lacuna_solvers::Outcome;
 
 /// Counts of a [`Counting`] backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,5 +110,34 @@ impl<B: Backend> Backend for Counting<B> {
     }
     fn finish_sparse_algebra(&mut self) {
         self.inner.finish_sparse_algebra();
+    }
+}
+
+/// Fails if a refined solve copies more vectors between the host and the device than the right-hand side, a guess, and the
+/// solution.
+///
+/// # Panics
+/// If it does, or does not converge.
+pub fn refined_solve_transfers_b_and_x<T: Scalar, B: Backend>(backend: B) {
+    let dev = Device::new(Counting::new(backend));
+    let a = generated::<T>("gen:poisson2d:30x30");
+    let b = vec![T::one(); a.rows()];
+    let (mut outer, mut refined) = refinement(&dev, refined_request(a, "cg", "jacobi")).unwrap();
+    let take = || dev.with(Counting::<B>::take).unwrap();
+    take();
+    for guess in [0.0, 0.5] {
+        let (mut outcome, mut x) = (Outcome::default(), vec![T::from_real(guess); b.len()]);
+        refined.solve(&mut outer, &mut outcome, (&b, &mut x), None).unwrap();
+        assert!(outcome.converged() && outcome.restarts > 0, "{outcome:?}");
+        let counts = take();
+        let expected = Counts {
+            uploads: if guess == 0.0 { 1 } else { 2 },
+            downloads: 1,
+            copies: 2 * (1 + outcome.restarts as usize),
+            steps: counts.steps,
+            reads: counts.reads,
+            ..Counts::default()
+        };
+        assert_eq!(counts, expected, "from {guess}");
     }
 }

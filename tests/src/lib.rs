@@ -66,7 +66,7 @@ macro_rules! every_case {
             digests: agree;
             least_squares: shapes;
             right_hand_sides: agree;
-            narrow: passes copies products bases two_levels two_narrow_levels;
+            narrow: passes copies refined products bases two_levels two_narrow_levels;
             concurrent: several_backends_at_once;
             handles: stale_handles stale_cells foreign_handles;
             foreign_formats: lies new_values panics panics_in_solves triangles watch_panics;

@@ -1,5 +1,5 @@
 //! Vectors stored in the narrower type, and programs over several lengths: passes, products, bases, a
-//! two-level cycle; copies between programs of two number types.
+//! two-level cycle; copies between programs of two number types, and what is refined by them.
 use crate::bits::{Trace, cells_of, download, same, upload};
 use crate::formats::on_grids;
 use crate::hostile::fails;
@@ -8,8 +8,10 @@ use crate::on_both;
 use crate::solves::tolerance;
 use lacuna_engine::{Device, LinOp, Pass, Recorder, Result, Scalar, Scope, Vector};
 use lacuna_formats::{Csr, Triplets, convert};
+use lacuna_solvers::auto::{MethodChoice, PreconditionerChoice, Refined, Refinement, Request};
 use lacuna_solvers::{
-    Handles, METHODS, Options, Parts, Placed, Preconditioner, Setup, Solver, Stop, inverse_diagonal, method,
+    AutoSolver, Handles, METHODS, Options, Outcome, Parts, Placed, Preconditioner, Setup, Solver, Stop,
+    inverse_diagonal, method,
 };
 use std::sync::Arc;
 
@@ -95,6 +97,52 @@ pub fn copies<T: Scalar>(make: fn() -> Device) {
         fails(dev.copy(x, narrow(dev, &[T::one(); 5])), &["copy", T::KIND.name(), T::Narrow::KIND.name()]);
     }
     same("x", &download(dev, x), &[T::one(); 5]);
+}
+
+/// A system that is refined, as [`Refinement`] puts it together.
+pub fn refinement<T: Scalar>(dev: &Device, request: Request<T>) -> Result<(AutoSolver<T>, Refined<T>)> {
+    let (residuals, mut refinement) = Refinement::split(request)?;
+    let mut outer = AutoSolver::new(dev, residuals)?;
+    let inner = AutoSolver::new(dev, refinement.corrections(&outer)?)?;
+    let refined = refinement.join(&mut outer, inner)?;
+    Ok((outer, refined))
+}
+
+/// A request for a refined solve that leaves nothing open.
+pub fn refined_request<T: Scalar>(a: Csr<T>, method: &str, preconditioner: &str) -> Request<T> {
+    let mut request = Request::new(Arc::new(a));
+    request.method = MethodChoice::Named(method.into());
+    request.preconditioner = PreconditionerChoice::Named(preconditioner.into());
+    request.format = Some("csr".into());
+    request.stop = Stop::default().rtol(1e-11);
+    request
+}
+
+/// Corrections in the narrower type, from 0 and from a guess, of a matrix and a right-hand side near 1 and far from it.
+pub fn refined<T: Scalar>(make: fn() -> Device) {
+    if T::KIND == T::Narrow::KIND {
+        return;
+    }
+    let a = generated::<T>("gen:convection:24x20:5");
+    let b = Rng::new(48).vector::<T>(a.rows());
+    for (method, preconditioner) in [("bicgstab", "jacobi"), ("gmres", "ilu0"), ("cb-gmres", "none")] {
+        on_both!(make, format!("refined by {method}"), |dev| {
+            let mut trace = Trace::new();
+            for (of_a, of_b, guess) in [(0, 0, 0.0), (0, 0, 0.5), (600, -300, 0.0)] {
+                let a = a.map(|v| v.scale_by_power_of_two(of_a)).unwrap();
+                let b: Vec<T> = b.iter().map(|v| v.scale_by_power_of_two(of_b)).collect();
+                let mut x = vec![T::from_real(guess); b.len()];
+                let (mut outer, mut refined) =
+                    refinement(dev, refined_request(a, method, preconditioner)).unwrap();
+                let mut outcome = Outcome::default();
+                refined.solve(&mut outer, &mut outcome, (&b, &mut x), None).unwrap();
+                assert!(outcome.converged() && outcome.restarts > 0, "{method}: {outcome:?}");
+                trace.outcome("outcome", &outcome);
+                trace.numbers("x", &x);
+            }
+            trace
+        });
+    }
 }
 
 /// Products in every format that read and write narrow vectors, with passes.

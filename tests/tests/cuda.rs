@@ -2,8 +2,9 @@
 //! is skipped; that is a failure if `LACUNA_REQUIRE` names `cuda`.
 use lacuna_cuda::{Compile, Cuda, CudaOptions, Mode, compiler_found, runs};
 use lacuna_engine::{Complex32, Complex64, Device, Error, Result};
-use lacuna_tests::conformance;
+use lacuna_tests::counting::refined_solve_transfers_b_and_x;
 use lacuna_tests::generated::{by_generated_kernels, own_cache};
+use lacuna_tests::{available, conformance};
 
 fn in_mode(mode: Mode) -> Result<Cuda> {
     own_cache();
@@ -39,7 +40,7 @@ conformance!(graph, "cuda", || in_mode(Mode::Graph), [Complex64], except NOT_YET
 mod jit {
     use super::*;
     use lacuna_engine::Scalar;
-    use lacuna_tests::{available, narrow, passes};
+    use lacuna_tests::{narrow, passes};
 
     fn there() -> bool {
         available("cuda", compiled(Mode::Jit).err())
@@ -81,5 +82,13 @@ mod jit {
     #[test]
     fn two_levels_c64() {
         cycles::<Complex64>();
+    }
+}
+
+#[test]
+fn a_refined_solve_transfers_b_and_x() {
+    let make = || in_mode(Mode::Stream);
+    if available("cuda", make().err()) {
+        refined_solve_transfers_b_and_x::<f64, Cuda>(make().expect("a device that was there before"));
     }
 }

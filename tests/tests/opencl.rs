@@ -1,8 +1,9 @@
 //! The conformance suite on the OpenCL device that the environment names, or the first, in each mode.
 use lacuna_engine::{Complex32, Complex64, Error, Result};
 use lacuna_opencl::{Mode, OpenCl, OpenClOptions, runs};
-use lacuna_tests::conformance;
+use lacuna_tests::counting::refined_solve_transfers_b_and_x;
 use lacuna_tests::generated::{by_generated_kernels, own_cache};
+use lacuna_tests::{available, conformance};
 
 /// In [`Mode::Jit`] planning waits for the driver's compiler.
 fn with(mode: Mode) -> Result<OpenCl> {
@@ -23,3 +24,11 @@ conformance!(auto, "opencl", || with(Mode::Auto), [f32, f64, Complex32, Complex6
 conformance!(launches, "opencl", || with(Mode::Launches), [f64, Complex32]);
 // A CPU has no generated kernels: only `LACUNA_REQUIRE=opencl-jit` makes that a failure.
 conformance!(jit, "opencl-jit", || with(Mode::Jit), [f64, Complex32], except &[], around counted);
+
+#[test]
+fn a_refined_solve_transfers_b_and_x() {
+    let make = || with(Mode::Auto);
+    if available("opencl", make().err()) {
+        refined_solve_transfers_b_and_x::<f64, OpenCl>(make().expect("a device that was there before"));
+    }
+}

@@ -1,10 +1,10 @@
 //! The figures that the design promises: operations, bytes, vectors and waits of each method.
 use lacuna_cpu::Cpu;
-use lacuna_engine::{Device, Format, LinOp, OpKind, Reference, Scalar, Section, WithAdjoint};
+use lacuna_engine::{Complex64, Device, Format, LinOp, OpKind, Reference, Scalar, Section, WithAdjoint};
 use lacuna_formats::Csr;
 use lacuna_io::Spec;
 use lacuna_solvers::{Jacobi, METHODS, Options, Orthogonalization, Placed, Setup, Solver, Stop, method};
-use lacuna_tests::counting::{Counting, Counts};
+use lacuna_tests::counting::{Counting, Counts, refined_solve_transfers_b_and_x};
 use std::sync::Arc;
 
 fn matrix() -> Csr<f64> {
@@ -233,6 +233,13 @@ fn a_solve_waits_once_and_makes_nothing() {
             }
         }
     }
+}
+
+/// What goes between the two systems of a refined solve stays on the device.
+#[test]
+fn a_refined_solve_transfers_b_and_x() {
+    refined_solve_transfers_b_and_x::<f64, _>(Reference::new());
+    refined_solve_transfers_b_and_x::<Complex64, _>(Cpu::new().unwrap());
 }
 
 /// The operations that run are those recorded: twenty iterations run twenty times the operations of one, plus

@@ -326,7 +326,7 @@ fn refined<T: Scalar>(dev: &Device, request: Request<T>, x0: Option<Vec<T>>) -> 
     let mut outer = place(dev, residuals)?;
     let corrections = refinement.corrections(&outer)?;
     let inner = place(dev, corrections).map_err(|error| refinement.refused(error))?;
-    let refined = refinement.join(&mut outer, inner);
+    let refined = refinement.join(&mut outer, inner)?;
     if tunes {
         outer.remark("refine recalls no method: tune chooses one".into());
     }

@@ -110,6 +110,18 @@ impl Factor {
     }
 }
 
+/// What [`Solver::load`] put on the device.
+#[derive(Clone, Copy)]
+pub(crate) struct Loaded {
+    /// The largest modulus of the parts of `b`.
+    largest: f64,
+    /// The exponents of the powers of two by which the right-hand side and the solution are multiplied on the device.
+    exponent: i32,
+    of_x: i32,
+    /// Whether the guess is 0.
+    pub(crate) from_zero: bool,
+}
+
 impl<T: Scalar> Solver<T> {
     /// Prepares a method for `A x = b` with a preconditioner `M ≈ A⁻¹` or none, or a least-squares method for
     /// `min ‖b − A x‖`. For the latter `M` has as many rows and columns as `A` has columns, and should make the
@@ -292,8 +304,44 @@ impl<T: Scalar> Solver<T> {
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
         check_process("solve")?;
-        let dev = self.plan.device().clone();
         let start = Instant::now();
+        let Some(loaded) = self.load(b, x)? else {
+            self.outcome.time = start.elapsed();
+            return Ok(&self.outcome);
+        };
+        // Only `watch` needs the norm.
+        let norm = if watch.is_some() && !self.least_squares {
+            norm(b, loaded.largest).scale_by_power_of_two(loaded.exponent)
+        } else {
+            f64::NAN
+        };
+        let there = start.elapsed();
+        self.run((loaded.exponent, self.limit()), norm, watch)?;
+        let done = start.elapsed();
+        if let Some(first) =
+            self.outcome.history.first_mut().filter(|first| loaded.from_zero && first.is_nan())
+        {
+            *first = 1.0;
+        }
+        // A restart before the first iteration overwrites the residual of the guess.
+        let first = match loaded.from_zero {
+            true => 1.0,
+            false => self.outcome.history.first().copied().unwrap_or(f64::NAN),
+        };
+        let found = (self.outcome.reason, self.outcome.true_residual);
+        (self.outcome.reason, self.outcome.true_residual) = self.hand_back(x, loaded, first, found)?;
+        self.outcome.time = start.elapsed();
+        self.outcome.transfers = self.outcome.time.saturating_sub(done.saturating_sub(there));
+        Ok(&self.outcome)
+    }
+
+    /// Puts the right-hand side and the guess on the device. For `b = 0` nothing is left to do: `x` is set to 0, and the outcome
+    /// says so. A guess whose residual is likely to overflow is replaced by 0, unless its residual is no larger than `b`.
+    ///
+    /// # Errors
+    /// As [`Solver::solve`].
+    pub(crate) fn load(&mut self, b: &[T], x: &mut [T]) -> Result<Option<Loaded>> {
+        let dev = self.plan.device().clone();
         let largest = survey(b, self.b.len, "b")?;
         let largest_of_guess = survey(x, self.x.len, "x0")?;
         if largest == 0.0 {
@@ -304,10 +352,9 @@ impl<T: Scalar> Solver<T> {
                 true_residual: 0.0,
                 target: self.stop.rtol,
                 history: vec![0.0],
-                time: start.elapsed(),
                 ..Outcome::default()
             };
-            return Ok(&self.outcome);
+            return Ok(None);
         }
         let exponent = self.exponent(largest);
         let of_x = exponent - self.operator.exponent;
@@ -331,38 +378,25 @@ impl<T: Scalar> Solver<T> {
                 from_zero = true;
             }
         }
-        // Only `watch` needs the norm.
-        let norm = if watch.is_some() && !self.least_squares {
-            norm(b, largest).scale_by_power_of_two(exponent)
-        } else {
-            f64::NAN
-        };
-        let there = start.elapsed();
-        self.run((exponent, self.limit()), norm, watch)?;
-        let done = start.elapsed();
-        if let Some(first) = self.outcome.history.first_mut().filter(|first| from_zero && first.is_nan()) {
-            *first = 1.0;
-        }
-        self.hand_back(x, from_zero, (exponent, of_x))?;
-        self.outcome.time = start.elapsed();
-        self.outcome.transfers = self.outcome.time.saturating_sub(done.saturating_sub(there));
-        Ok(&self.outcome)
+        Ok(Some(Loaded { largest, exponent, of_x, from_zero }))
     }
 
-    /// Replaces the guess by the result if that is no worse, and makes the outcome describe the vector
-    /// returned.
-    fn hand_back(&mut self, x: &mut [T], from_zero: bool, (exponent, of_x): (i32, i32)) -> Result<()> {
+    /// Replaces the guess by the vector on the device if that is no worse: `first` is the residual of the guess, and `found`
+    /// describes the vector on the device. Returns what describes the vector returned.
+    ///
+    /// # Errors
+    /// Device failures.
+    pub(crate) fn hand_back(
+        &mut self,
+        x: &mut [T],
+        Loaded { exponent, of_x, from_zero, .. }: Loaded,
+        first: f64,
+        found: (Reason, f64),
+    ) -> Result<(Reason, f64)> {
         let dev = self.plan.device().clone();
-        // A restart before the first iteration overwrites the residual of the guess.
-        let first = match from_zero {
-            true => 1.0,
-            false => self.outcome.history.first().copied().unwrap_or(f64::NAN),
-        };
-        let unconfirmed =
-            self.outcome.true_residual.is_nan() && !matches!(self.outcome.reason, Reason::NotFinite(_));
-        if !unconfirmed && !no_worse(self.outcome.true_residual, first) {
-            self.outcome.true_residual = first;
-            return Ok(());
+        let (mut reason, mut residual) = found;
+        if !is_result(found, first) {
+            return Ok((reason, first));
         }
         self.guess.clear();
         if !from_zero {
@@ -387,19 +421,48 @@ impl<T: Scalar> Solver<T> {
             let before = std::mem::take(&mut self.outcome);
             self.run((exponent, 0), f64::NAN, None)?;
             let after = std::mem::replace(&mut self.outcome, before);
-            self.outcome.true_residual = after.true_residual;
-            if self.outcome.converged() && !after.converged() {
-                self.outcome.reason = Reason::OutOfRange;
+            residual = after.true_residual;
+            if reason == Reason::Converged && !after.converged() {
+                reason = Reason::OutOfRange;
             }
             let stands = after.converged() || no_worse(after.true_residual, first);
-            (!stands).then_some(self.outcome.reason)
+            (!stands).then_some(reason)
         };
-        if let Some(reason) = refused {
-            self.outcome.reason = reason;
-            self.outcome.true_residual = first;
+        if let Some(refused) = refused {
+            (reason, residual) = (refused, first);
             if from_zero { x.fill(T::zero()) } else { x.copy_from_slice(&self.guess) }
         }
-        Ok(())
+        Ok((reason, residual))
+    }
+
+    /// Computes the residual of what is in [`Solver::x`] after [`Solver::load`], by a method that confirms before it iterates.
+    /// Returns its norm on the device; the outcome has the relative one.
+    ///
+    /// # Errors
+    /// Device failures.
+    pub(crate) fn confirm(&mut self, loaded: Loaded) -> Result<f64> {
+        self.run((loaded.exponent, 0), f64::NAN, None).map(f64::sqrt)
+    }
+
+    /// [`Solver::solve_on_device`] from 0, for a right-hand side of this norm, which only `watch` needs. Returns the outcome, and
+    /// whether [`Solver::x`] is better than 0.
+    ///
+    /// # Errors
+    /// Device failures.
+    pub(crate) fn solve_from_zero(
+        &mut self,
+        norm: f64,
+        watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
+    ) -> Result<(&Outcome, bool)> {
+        self.plan.device().clear(self.x)?;
+        self.run((0, self.limit()), norm, watch)?;
+        let found = (self.outcome.reason, self.outcome.true_residual);
+        Ok((&self.outcome, is_result(found, 1.0)))
+    }
+
+    /// The outcome of the last run.
+    pub(crate) fn outcome(&self) -> &Outcome {
+        &self.outcome
     }
 
     /// Solves for the right-hand side in [`Solver::b`] on the device, starting from the guess in
@@ -418,12 +481,13 @@ impl<T: Scalar> Solver<T> {
         Ok(&self.outcome)
     }
 
+    /// Runs the program. Returns `‖b − A x‖²` on the device.
     fn run(
         &mut self,
         (exponent, limit): (i32, u64),
         norm: f64,
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
-    ) -> Result<()> {
+    ) -> Result<f64> {
         let dev = self.plan.device().clone();
         let Stop { rtol, atol, dtol, .. } = self.stop;
         // `Aᴴ (b − A x)` has the factor of the matrix too.
@@ -448,9 +512,10 @@ impl<T: Scalar> Solver<T> {
             dev.multi_axpy_dot(Pass::new("taken back").set(self.x, kept))?;
             finish.confirmed = best;
         }
+        let confirmed = finish.confirmed;
         self.conclude(finish, bb);
         self.outcome.target = rtol.max(atol / bb.sqrt());
-        Ok(())
+        Ok(confirmed)
     }
 
     fn conclude(&mut self, finish: Finish, bb: f64) {
@@ -469,6 +534,12 @@ impl<T: Scalar> Solver<T> {
         outcome.history.extend(self.history.values.iter().map(|&rr| relative(rr)));
         outcome.history_stride = self.history.stride;
     }
+}
+
+/// Whether a vector, with why its solve ended and its residual, stands in place of a guess with the residual `first`.
+fn is_result((reason, residual): (Reason, f64), first: f64) -> bool {
+    let unconfirmed = residual.is_nan() && !matches!(reason, Reason::NotFinite(_));
+    unconfirmed || no_worse(residual, first)
 }
 
 /// Whether a residual is finite and not larger than another, which may be any value.

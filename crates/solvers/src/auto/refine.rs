@@ -1,10 +1,17 @@
 //! Mixed precision: corrections in the narrower type, residuals in the wide one.
-use super::continuation::{Watching, settle};
+//!
+//! The two systems are on one device, and what goes from one to the other stays there: a narrow vector of the wide type has the
+//! elements of a vector of the narrower type, to which it is copied. It is not that vector, as a backend in host memory stores
+//! narrow vectors in full width. The host only compares norms, and names the powers of two.
+use super::continuation::{Watching, copy, settle};
 use super::factor::{lost, unless_lost};
 use super::order::Order;
 use super::{AutoSolver, Chosen, MethodChoice, PreconditionerChoice, Request};
+use crate::solver::Loaded;
 use crate::{Method, Outcome, Stop, System, Watch, largest};
-use lacuna_engine::{Error, Pass, Reason, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{
+    Cell, Device, Error, History, Pass, Plan, Reason, Recorder, Result, Run, Scalar, Vector, check_process,
+};
 use lacuna_formats::{Csr, MATCHING, Structure};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,20 +22,75 @@ const INNER: f64 = 1e-4;
 /// If a correction leaves more than this fraction of the residual, it is the last.
 const GAIN: f64 = 0.5;
 
-/// The inner system, and work vectors for a correction.
+/// The inner system, and what goes between it and the one of the residuals.
 pub struct Refined<T: Scalar> {
     /// `2ᵉ A` in the narrower type.
     inner: Box<AutoSolver<T::Narrow>>,
     exponent: i32,
     /// The residual on the device, after a confirmation.
-    r: Place<T>,
-    /// The residual and the correction on the host.
-    narrow: [Vec<T::Narrow>; 2],
-    wide: Vec<T>,
-    /// The best iterate.
-    kept: Vec<T>,
+    place: Place<T>,
+    between: Between<T>,
     /// Whether the method was left open.
     automatic: bool,
+}
+
+/// The passes between the two systems.
+struct Between<T> {
+    /// The residual and the solution that they are recorded for.
+    of: [Vector<T>; 2],
+    /// What goes to the inner system and comes back.
+    narrow: Vector<T>,
+    /// The solution before a correction.
+    kept: Vector<T>,
+    /// The factors of the residual and of the correction.
+    up: Cell<T>,
+    down: Cell<T>,
+    /// `narrow ← up · r`
+    round: Plan,
+    /// `kept ← x`, `x ← x + down · narrow`
+    correct: Plan,
+}
+
+impl<T: Scalar> Between<T> {
+    fn new(dev: &Device, of: [Vector<T>; 2]) -> Result<Self> {
+        let [r, x] = of;
+        let mut k = Recorder::new(dev, "round");
+        let (narrow, [up]) = (k.narrow_vector(r.len), k.cells());
+        k.multi_axpy_dot(Pass::new("round").set(narrow, up * r));
+        let round = dev.plan(k.finish()?)?;
+        let mut k = Recorder::new(dev, "correct");
+        let (kept, [down]) = (k.vector(x.len), k.cells());
+        k.multi_axpy_dot(Pass::new("correct").set(kept, x).set(x, x + down * narrow));
+        let correct = dev.plan(k.finish()?)?;
+        Ok(Between { of, narrow, kept, up, down, round, correct })
+    }
+
+    /// Hands the residual, multiplied by a factor and rounded, to a vector of the inner system.
+    fn hand_over(&mut self, factor: T, to: Vector<T::Narrow>) -> Result<()> {
+        let dev = self.round.device().clone();
+        dev.write(self.up, factor)?;
+        once(&mut self.round)?;
+        dev.copy(self.narrow, to)
+    }
+
+    /// Adds a vector of the inner system to the solution, multiplied by a factor.
+    fn add(&mut self, factor: T, from: Vector<T::Narrow>) -> Result<()> {
+        let dev = self.correct.device().clone();
+        dev.copy(from, self.narrow)?;
+        dev.write(self.down, factor)?;
+        once(&mut self.correct)
+    }
+
+    /// Takes the last correction back.
+    fn take_back(&self) -> Result<()> {
+        let ([_, x], kept) = (self.of, self.kept);
+        self.correct.device().multi_axpy_dot(Pass::new("taken back").set(x, kept))
+    }
+}
+
+/// Runs a program that does not iterate.
+fn once(plan: &mut Plan) -> Result<()> {
+    plan.execute(Run { limit: 0, history: &mut History::off(), watch: None }).map(drop)
 }
 
 /// A method that only confirms the current `x`, and exposes the vector that holds the residual.
@@ -114,19 +176,21 @@ impl<T: Scalar> Refinement<T> {
     }
 
     /// Joins the two systems on the device.
-    pub fn join(self, outer: &mut AutoSolver<T>, inner: AutoSolver<T::Narrow>) -> Refined<T> {
+    ///
+    /// # Errors
+    /// Out of memory, device failures.
+    pub fn join(self, outer: &mut AutoSolver<T>, inner: AutoSolver<T::Narrow>) -> Result<Refined<T>> {
+        let of = ends(outer, &self.place)?;
         outer.remarks.extend(inner.remarks.iter().cloned());
         let refined = Refined {
             inner: Box::new(inner),
             exponent: self.exponent,
-            r: self.place,
-            narrow: [Vec::new(), Vec::new()],
-            wide: Vec::new(),
-            kept: Vec::new(),
+            place: self.place,
+            between: Between::new(&outer.device, of)?,
             automatic: self.automatic,
         };
         refined.report(outer);
-        refined
+        Ok(refined)
     }
 }
 
@@ -137,13 +201,18 @@ impl<T: Scalar> Refined<T> {
     /// As there.
     pub fn update_values(&mut self, outer: &mut AutoSolver<T>, values: &[T]) -> Result<()> {
         outer.set_values(values)?;
-        let updated = outer.update().and_then(|()| self.update(outer.host_matrix()));
+        let updated = outer.update().and_then(|()| self.update(outer));
         outer.refused = updated.as_ref().err().map(Error::to_string);
         self.report(outer);
         updated
     }
 
-    fn update(&mut self, a: &Csr<T>) -> Result<()> {
+    fn update(&mut self, outer: &AutoSolver<T>) -> Result<()> {
+        let of = ends(outer, &self.place)?;
+        if of != self.between.of {
+            self.between = Between::new(&outer.device, of)?; // the residuals were recorded again
+        }
+        let a = outer.host_matrix();
         self.exponent = scaling(largest(a.values()));
         let narrow = narrowed(a, self.exponent)?;
         self.inner.update_values(narrow.values())
@@ -176,10 +245,8 @@ impl<T: Scalar> Refined<T> {
         mut watch: Watching<'_>,
     ) -> Result<()> {
         let start = Instant::now();
-        let mut iterating = Duration::ZERO;
-        refine(outer, self, outcome, (b, x), &mut watch, &mut iterating)
+        let iterating = refine(outer, self, outcome, (b, x), &mut watch)
             .map_err(|error| outer.matrix.order.in_given_rows(error))?;
-        outer.resident.solver.set_stop(outer.stop);
         outcome.time = start.elapsed();
         outcome.transfers = outcome.time.saturating_sub(iterating);
         Ok(())
@@ -205,30 +272,69 @@ fn narrowed<T: Scalar>(a: &Csr<T>, exponent: i32) -> Result<Arc<Csr<T::Narrow>>>
     Ok(Arc::new(a.with_values(values.collect())?))
 }
 
+/// The residual and the solution on the device.
+fn ends<T: Scalar>(outer: &AutoSolver<T>, place: &Place<T>) -> Result<[Vector<T>; 2]> {
+    let r = *place.lock().unwrap_or_else(PoisonError::into_inner);
+    let r = r.ok_or(Error::Stale { operation: "refine".into(), what: "vector" })?;
+    Ok([r, outer.resident.solver.x()])
+}
+
+/// Solves, and returns the time without transfers and checks on the host.
 fn refine<T: Scalar>(
     outer: &mut AutoSolver<T>,
     refined: &mut Refined<T>,
     outcome: &mut Outcome,
     (b, x): (&[T], &mut [T]),
     watch: &mut Watching<'_>,
-    iterating: &mut Duration,
+) -> Result<Duration> {
+    check_process("solve")?;
+    let mut iterating = Duration::ZERO;
+    match outer.resident.solver.load(b, x)? {
+        None => copy(outer.resident.solver.outcome(), outcome),
+        Some(loaded) => {
+            let start = Instant::now();
+            correct_repeatedly(outer, refined, outcome, loaded, watch)?;
+            iterating = start.elapsed();
+            let of_guess = outcome.history.first().copied().unwrap_or(f64::NAN);
+            let first = if loaded.from_zero { 1.0 } else { of_guess };
+            let found = (outcome.reason, outcome.true_residual);
+            (outcome.reason, outcome.true_residual) =
+                outer.resident.solver.hand_back(x, loaded, first, found)?;
+            outcome.residual = outcome.true_residual;
+        }
+    }
+    settle(outer, outcome, b, x)?;
+    if refined.automatic && !outcome.converged() && outcome.reason != Reason::Cancelled {
+        outcome.notes.push(format!(
+            "refine keeps to the method chosen first, in {}; without it, others continue",
+            T::Narrow::KIND.name()
+        ));
+    }
+    Ok(iterating)
+}
+
+/// Corrects the solution on the device while its residual shrinks. It is finite in the end, and no worse than the guess.
+fn correct_repeatedly<T: Scalar>(
+    outer: &mut AutoSolver<T>,
+    refined: &mut Refined<T>,
+    outcome: &mut Outcome,
+    loaded: Loaded,
+    watch: &mut Watching<'_>,
 ) -> Result<()> {
-    let stop = outer.stop;
     (outcome.iterations, outcome.restarts, outcome.history_stride) = (0, 0, 1);
     outcome.history.clear();
-    x.clone_into(&mut refined.kept);
     let (mut last, mut inner) = (f64::INFINITY, Reason::Limit);
     loop {
-        outer.resident.solver.set_stop(stop.max_iters(0));
-        let found = outer.resident.solver.solve(b, x)?;
-        *iterating += found.time.saturating_sub(found.transfers);
+        let norm = outer.resident.solver.confirm(loaded)?;
+        let found = outer.resident.solver.outcome();
         let (reason, residual) = (found.reason, found.true_residual);
         outcome.target = found.target;
-        if outcome.history.is_empty() {
+        let corrected = !outcome.history.is_empty();
+        if !corrected {
+            outcome.true_residual = residual;
             outcome.history.push(residual);
-        }
-        if residual.is_nan() || residual > last {
-            x.copy_from_slice(&refined.kept); // no worse than the guess
+        } else if residual.is_nan() || residual > last {
+            refined.between.take_back()?; // no worse than the guess
         } else {
             outcome.true_residual = residual;
         }
@@ -240,52 +346,29 @@ fn refine<T: Scalar>(
                 Reason::Converged | Reason::Limit => Reason::Stagnated,
                 why => why,
             },
+            Reason::NotFinite(_) if corrected => Reason::OutOfRange, // of a finite correction
             other => other,
         };
         let goes_on = outcome.reason == Reason::Limit && outcome.iterations < outer.limit();
         if !goes_on {
-            break;
+            return Ok(());
         }
-        refined.kept.copy_from_slice(x);
         last = residual;
         outcome.restarts += u64::from(outcome.iterations > 0);
-        inner = correct(outer, refined, outcome, (b, x), watch, iterating)?;
-        if largest(x).is_nan() {
-            x.copy_from_slice(&refined.kept);
-            outcome.reason = Reason::OutOfRange;
-            break;
-        }
+        inner = correct(outer, refined, outcome, norm, watch)?;
     }
-    settle(outer, outcome, b, x)?;
-    if refined.automatic && !outcome.converged() && outcome.reason != Reason::Cancelled {
-        outcome.notes.push(format!(
-            "refine keeps to the method chosen first, in {}; without it, others continue",
-            T::Narrow::KIND.name()
-        ));
-    }
-    Ok(())
 }
 
-/// Adds a correction to `x`. Returns how its solve ended.
+/// Adds a correction to the solution on the device, where the residual has this norm. Returns how its solve ended.
 fn correct<T: Scalar>(
     outer: &mut AutoSolver<T>,
     refined: &mut Refined<T>,
     outcome: &mut Outcome,
-    (b, x): (&[T], &mut [T]),
+    norm: f64,
     watch: &mut Watching<'_>,
-    iterating: &mut Duration,
 ) -> Result<Reason> {
-    refined.wide.resize(x.len(), T::zero());
-    let place = *refined.r.lock().unwrap_or_else(PoisonError::into_inner);
-    let r = place.ok_or(Error::Stale { operation: "refine".into(), what: "vector" })?;
-    outer.device.download(r, &mut refined.wide)?;
-    let [of_b, _] = outer.resident.solver.factors(b);
-    let up = scaling(largest(&refined.wide));
-    let [r, d] = &mut refined.narrow;
-    r.clear();
-    r.extend(refined.wide.iter().map(|v| v.scale_by_power_of_two(up).narrowed()));
-    d.clear();
-    d.resize(x.len(), T::Narrow::from_real(0.0));
+    let (up, of_inner) = (scaling(norm), refined.inner.factor());
+    let power = |exponent: i32| T::one().scale_by_power_of_two(exponent);
     let (done, residual) = (outcome.iterations, outcome.true_residual);
     let rtol = (GAIN * outcome.target / residual).clamp(INNER, GAIN);
     let mut watch_inner = |w: Watch| match watch {
@@ -293,19 +376,21 @@ fn correct<T: Scalar>(
         None => ControlFlow::Continue(()),
     };
     refined.set_stop(rtol, outer.limit() - done);
-    let [r, d] = &mut refined.narrow;
-    let inner = refined.inner.resident.solver.solve_watched(r, d, Some(&mut watch_inner))?;
-    *iterating += inner.time.saturating_sub(inner.transfers);
+    let (solver, between) = (&mut refined.inner.resident.solver, &mut refined.between);
+    between.hand_over(if of_inner.negative { -power(up) } else { power(up) }, solver.b())?;
+    let x = solver.x();
+    let norm = norm.scale_by_power_of_two(up);
+    let (inner, improves) = solver.solve_from_zero(norm, Some(&mut watch_inner))?;
     outcome.iterations += inner.iterations;
     if inner.history_stride == 1 {
         outcome.history.extend(inner.history.iter().skip(1).map(|r| r * residual));
     }
-    // 2ᵉ f A d' = 2ᵘ g r with the factors f of A and g of b, and A d = r.
-    let down = refined.exponent + outer.factor().exponent - up - of_b.exponent;
-    for (x, d) in x.iter_mut().zip(&*d) {
-        *x += T::widened(*d).scale_by_power_of_two(down);
+    let reason = inner.reason;
+    if improves {
+        // 2ᵉ f A d' = 2ᵘ r with the factor f of the inner matrix, up to the sign that both sides have, and A d = r.
+        between.add(power(refined.exponent + of_inner.exponent - up), x)?;
     }
-    Ok(inner.reason)
+    Ok(reason)
 }
 
 /// What is asked for the corrections, in the narrower type.
