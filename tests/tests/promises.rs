@@ -1,6 +1,8 @@
 //! The figures that the design promises: operations, bytes, vectors and waits of each method.
 use lacuna_cpu::Cpu;
-use lacuna_engine::{Complex64, Device, Format, LinOp, OpKind, Reference, Scalar, Section, WithAdjoint};
+use lacuna_engine::{
+    Complex32, Complex64, Device, Format, LinOp, OpKind, Reference, Scalar, Section, WithAdjoint,
+};
 use lacuna_formats::Csr;
 use lacuna_io::Spec;
 use lacuna_solvers::{Jacobi, METHODS, Options, Orthogonalization, Placed, Setup, Solver, Stop, method};
@@ -268,12 +270,7 @@ fn bytes_follow_the_number_type() {
         let indices = (a.rows() + 1 + a.nnz()) * 4;
         (Format::bytes(&a) - indices) / a.nnz()
     }
-    let found = [
-        bytes::<f32>(),
-        bytes::<f64>(),
-        bytes::<lacuna_engine::Complex32>(),
-        bytes::<lacuna_engine::Complex64>(),
-    ];
+    let found = [bytes::<f32>(), bytes::<f64>(), bytes::<Complex32>(), bytes::<Complex64>()];
     assert_eq!(found, [4, 8, 8, 16]);
 }
 
