@@ -142,23 +142,26 @@ impl Local {
 
 /// Exponents that bring the largest entry of each row to one, and then that of each column to at most one.
 fn scales<T: Scalar>(a: &Csr<T>) -> (Vec<i32>, Vec<i32>) {
-    let exponent = |largest: f64| match largest > 0.0 && largest.is_finite() {
+    let rows = row_scales(a);
+    let mut columns = vec![0.0f64; a.cols()];
+    for (i, j, v) in a.entries() {
+        columns[j] = columns[j].max(size(v.scale_by_power_of_two(rows[i])));
+    }
+    (rows, columns.into_iter().map(exponent).collect())
+}
+
+/// Exponents that bring the largest entry of each row to one.
+pub(crate) fn row_scales<T: Scalar>(a: &Csr<T>) -> Vec<i32> {
+    let largest = |i: usize| a.row_slices(i).1.iter().map(|v| size(*v)).fold(0.0, f64::max);
+    (0..a.rows()).map(|i| exponent(largest(i))).collect()
+}
+
+/// The exponent of the power of two that brings a number near one.
+fn exponent(largest: f64) -> i32 {
+    match largest > 0.0 && largest.is_finite() {
         true => -(((largest.to_bits() >> 52) as i32) - 1022),
         false => 0,
-    };
-    let mut columns = vec![0.0f64; a.cols()];
-    let rows = (0..a.rows())
-        .map(|i| {
-            let (indices, values) = a.row_slices(i);
-            let by = exponent(values.iter().map(|v| size(*v)).fold(0.0, f64::max));
-            for (&j, v) in indices.iter().zip(values) {
-                let largest = &mut columns[j as usize];
-                *largest = largest.max(size(v.scale_by_power_of_two(by)));
-            }
-            by
-        })
-        .collect();
-    (rows, columns.into_iter().map(exponent).collect())
+    }
 }
 
 /// The sum of the moduli of the parts.

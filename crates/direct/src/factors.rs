@@ -1,5 +1,6 @@
 //! Factors of a matrix, of the first kind that works.
 use crate::analysis::{Plan, next, not_solved};
+use crate::arrangement::row_scales;
 use crate::failure::{OPERATION, singular};
 use crate::hermitian::Hermitian;
 use crate::lu::BlockLu;
@@ -8,9 +9,8 @@ use crate::{Analysis, Cost, Kind, Limits, Number};
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::Csr;
 
-/// The part of the right-hand side that one solve may leave, or of the largest that it may leave by rounding alone.
+/// The part of a right-hand side that one solve may leave.
 const LEFT: f64 = 0.1;
-const ROUNDING: f64 = 1e-11;
 
 /// Which system is solved with the factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,27 +210,26 @@ impl<W: Number> Factors<W> {
         Ok(self)
     }
 
-    /// Fails unless a solve leaves little of a right-hand side of ones, or no more than rounding explains.
+    /// Fails unless a solve leaves little of a right-hand side of ones, with rows scaled to one: it leaves more where pivots were bad,
+    /// and where the matrix is singular to working precision. Of the last kind, only whether the solution is finite.
     fn look<T: Scalar>(&self, a: &Csr<T>) -> Result<()> {
-        let mut x = vec![W::one(); self.n];
+        let scales = row_scales(a);
+        let mut x: Vec<W> = scales.iter().map(|by| W::one().scale_by_power_of_two(-by)).collect();
         self.solve(Task::Plain, &mut x);
         if !x.iter().all(|v| v.finite()) {
             return Err(singular());
         }
-        let (mut left, mut rounding) = (0.0f64, 0.0f64);
-        for i in 0..self.n {
-            let (mut sum, mut terms) = (-W::one(), 1.0);
-            for (j, v) in a.row_entries(i) {
-                let term = W::from_parts(v.re(), v.im()) * x[j];
-                sum += term;
-                terms += term.size();
-            }
-            left = left.max(sum.size());
-            rounding = rounding.max(sum.size() / terms);
+        if next(self.kind()).is_none() {
+            return Ok(());
         }
-        match left <= LEFT || rounding <= ROUNDING {
-            true => Ok(()),
-            false => Err(not_solved(self.kind(), left)),
+        let left = |i: usize| {
+            let terms = a.row_entries(i).map(|(j, v)| W::from_parts(v.re(), v.im()) * x[j]);
+            let sum = terms.fold(W::zero(), |sum, term| sum + term).scale_by_power_of_two(scales[i]);
+            (W::one() - sum).size()
+        };
+        match (0..self.n).map(left).find(|left| left.is_nan() || *left > LEFT) {
+            None => Ok(()),
+            Some(left) => Err(not_solved(self.kind(), left)),
         }
     }
 }

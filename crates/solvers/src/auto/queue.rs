@@ -15,11 +15,13 @@ const EXHAUSTED: u64 = 10;
 /// The same for the smallest systems.
 const EXHAUSTED_FROM: u64 = 100;
 /// Iterations after which the cost of a direct solve may be estimated.
-const FIRST_ESTIMATE: u64 = 20;
+const FIRST_ESTIMATE: u64 = 50;
 /// Seconds of that estimate, per entry and per row of the matrix.
 const ESTIMATING: [f64; 2] = [1.7e-8, 1.6e-7];
 /// It is made once the iterations took this many times as long.
 const EARLIEST: f64 = 0.3;
+/// Seconds of a candidate besides its set-up: its vectors and its program.
+const OVERHEAD: f64 = 5e-4;
 /// Seconds of estimating that are spent while a method may still converge.
 const MAX_ESTIMATING: f64 = 0.5;
 /// A direct solve is preferred to an incomplete factorisation at this many times its cost.
@@ -129,7 +131,7 @@ impl Queue {
     /// Puts a candidate whose set-up takes some seconds in its place: after those that cost less, and, if it
     /// is not affordable, before the last.
     pub(super) fn insert(&mut self, candidate: Candidate, seconds: f64) {
-        let cost = (seconds / self.iteration) as u64;
+        let cost = ((seconds + OVERHEAD) / self.iteration) as u64;
         let cheaper = |candidate: &Candidate| {
             let least = if candidate.when == When::Slow { cost } else { cost / CERTAINTY };
             self.iterations(candidate).is_some_and(|iterations| iterations < least)

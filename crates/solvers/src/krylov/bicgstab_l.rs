@@ -85,10 +85,20 @@ impl<T: Scalar> Method<T> for BiCgStabL {
                 s.operate(k, u[j], t, u[j + 1], along);
                 let step = (0..=j).fold(Pass::new("step"), |p, i| p.set(r[i], r[i] - alpha * u[i + 1]));
                 let step = step.set(y, y + alpha * u[0]).dot(rr, r[0], r[0]);
-                k.multi_axpy_dot(step);
-                // Left here and not in the step, which is one pass with `M r` then.
-                let ahead = Pass::new("ahead").dot(next, r0, r[j + 1]).leave_if(rr.le(floor));
-                s.operate(k, r[j], t, r[j + 1], ahead);
+                let leave = |pass: Pass<T>| pass.leave_if(rr.le(floor));
+                let v = match s.m.zip(t) {
+                    // Not left before `M r`, which is one pass with the step where `M` is a diagonal.
+                    Some((m, t)) => {
+                        k.multi_axpy_dot(step);
+                        k.spmv_dot(m, r[j], t, leave(Pass::new("enough")));
+                        t
+                    }
+                    None => {
+                        k.multi_axpy_dot(leave(step));
+                        r[j]
+                    }
+                };
+                k.spmv_dot(a, v, r[j + 1], Pass::new("ahead").dot(next, r0, r[j + 1]));
             }
             let [gamma, ahead, after] = minimize(k, &r, omega);
             let step = Pass::new("minimum").set(y, y + gamma[0] * r[0]);
