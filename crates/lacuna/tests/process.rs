@@ -126,7 +126,7 @@ fn a_prepared_system_and_its_device_go_to_another_thread() {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let a = Spec::parse("gen:convection:40x40").unwrap().build::<f64>().unwrap();
     let b = vec![1.0; a.rows()];
-    let mut prepared = LinearSystem::new(a).prepare().unwrap();
+    let mut prepared = LinearSystem::new(a).method("bicgstab").prepare().unwrap();
     let here = prepared.solve(&b).unwrap().0;
     let there = std::thread::spawn(move || prepared.solve(&b).unwrap().0).join().unwrap();
     assert_eq!(here, there);

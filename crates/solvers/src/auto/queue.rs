@@ -19,9 +19,9 @@ const FIRST_ESTIMATE: u64 = 50;
 /// Seconds of that estimate, per entry and per row of the matrix.
 const ESTIMATING: [f64; 2] = [1.7e-8, 1.6e-7];
 /// It is made once the iterations took this many times as long.
-const EARLIEST: f64 = 0.3;
+const EARLIEST: f64 = 1.0;
 /// Seconds of a candidate besides its set-up: its vectors and its program.
-const OVERHEAD: f64 = 5e-4;
+const OVERHEAD: f64 = 1e-3;
 /// Seconds of estimating that are spent while a method may still converge.
 const MAX_ESTIMATING: f64 = 0.5;
 /// A direct solve is preferred to an incomplete factorisation at this many times its cost.
@@ -102,11 +102,6 @@ impl Queue {
     pub(super) fn take_uncounted(&mut self) -> Option<Candidate> {
         self.list.front().filter(|candidate| candidate.cost == Cost::Counted)?;
         self.list.pop_front()
-    }
-
-    /// Whether a direct solve of known cost is next.
-    pub(super) fn next_is_direct(&self) -> bool {
-        self.list.front().and_then(direct_cost).is_some()
     }
 
     /// Whether none is left.

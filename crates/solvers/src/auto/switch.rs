@@ -11,9 +11,8 @@ const GAIN: f64 = 0.5;
 /// A matrix found not to be positive definite at a residual above this is not, whatever the rounding.
 const INDEFINITE: f64 = 0.1;
 /// A method is given up at once if it is expected to take this many times the iterations that the next
-/// candidate costs; just as many if that is a direct solve, which is certain to end.
+/// candidate costs.
 const HOPELESS: f64 = 4.0;
-const HOPELESS_BESIDE_DIRECT: f64 = 1.0;
 /// A method whose residual does not shrink may spend that cost divided by this.
 const HOPEFUL: u64 = 3;
 
@@ -134,8 +133,7 @@ impl<T: Scalar> Continuation<'_, T> {
         }
         self.estimate()?;
         let (spent, cost) = (self.outcome.iterations - current.began, self.cost(current, trend));
-        let times = if self.queue.next_is_direct() { HOPELESS_BESIDE_DIRECT } else { HOPELESS };
-        let hopeless = trend.gains && trend.expected > times * cost as f64;
+        let hopeless = trend.gains && trend.expected > HOPELESS * cost as f64;
         if spent < cost && !hopeless {
             // Continue until the next one costs no more than what was spent.
             current.budget = Some(cost - spent);
