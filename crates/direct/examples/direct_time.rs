@@ -48,7 +48,7 @@ fn run(a: &Csr<f64>, kind: Option<Kind>) -> Result<Times> {
         a.product(&x, &mut ax)?;
         let mut r: Vec<f64> = ax.iter().map(|v| 1.0 - v).collect();
         let left = norm(&r) / (a.rows() as f64).sqrt();
-        if !(left < residual) {
+        if left.is_nan() || left >= residual {
             break;
         }
         residual = left;
