@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Tasks shorter than this show no progress.
 const SHOWN_AFTER: Duration = Duration::from_millis(300);
 
-/// The terminal; nothing if it is none, or if output is suppressed.
+/// Standard error if it is a terminal, nothing if it is none or output is suppressed.
 pub fn target(quiet: bool) -> ProgressDrawTarget {
     if quiet || !stderr().is_terminal() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }
 }
