@@ -192,6 +192,12 @@ mod tests {
         }
         let order = heaviest_diagonal(&dominant.to_csr().unwrap()).unwrap();
         assert!(order.order().iter().enumerate().all(|(i, &row)| i == row as usize));
+        // Row 0 takes a column from row 3, which has another, and not from rows 1 and 2.
+        let mut equal = Triplets::new(4, 4);
+        [(0, 1), (0, 3), (1, 1), (1, 2), (2, 1), (2, 2), (3, 0), (3, 3)]
+            .into_iter()
+            .for_each(|(i, j)| equal.push(i, j, 0.3));
+        assert_eq!(heaviest_diagonal(&equal.to_csr().unwrap()).unwrap().order(), [3, 1, 2, 0]);
     }
 
     #[test]
