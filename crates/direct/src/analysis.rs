@@ -58,10 +58,10 @@ impl Analysis {
     pub fn of<T: Scalar>(a: &Csr<T>) -> Result<Self> {
         check_square(a)?;
         if check_hermitian(OPERATION, a).is_err() {
-            return Analysis::as_kind(a, Kind::Sparse);
+            return Analysis::planned(a, Kind::Sparse);
         }
         let is_definite = a.diagonal().iter().all(|d| d.re() > 0.0);
-        Analysis::as_kind(a, if is_definite { Kind::Cholesky } else { Kind::Symmetric })
+        Analysis::planned(a, if is_definite { Kind::Cholesky } else { Kind::Symmetric })
     }
 
     /// For a kind of factors; of [`Kind::Sparse`] and [`Kind::Fronts`] that which promises less time.
@@ -70,9 +70,16 @@ impl Analysis {
     /// As [`Analysis::of`]. [`Error::Entry`] if the kind needs a Hermitian matrix.
     pub fn as_kind<T: Scalar>(a: &Csr<T>, kind: Kind) -> Result<Self> {
         check_square(a)?;
+        if matches!(kind, Kind::Cholesky | Kind::Symmetric) {
+            check_hermitian(OPERATION, a)?;
+        }
+        Analysis::planned(a, kind)
+    }
+
+    /// For a kind whose needs the matrix meets.
+    pub(crate) fn planned<T: Scalar>(a: &Csr<T>, kind: Kind) -> Result<Self> {
         let plan = match kind {
             Kind::Cholesky | Kind::Symmetric => {
-                check_hermitian(OPERATION, a)?;
                 Plan::Hermitian(HermitianPlan::of(a, kind == Kind::Cholesky)?, kind)
             }
             Kind::Sparse | Kind::Fronts => Plan::Blocks(LuPlan::of(a)?),

@@ -1,8 +1,8 @@
 //! Where each row and column of a matrix stands when it is factored, and by how much it is scaled.
-use crate::Number;
 use crate::columns::Columns;
 use crate::cost::Count;
 use crate::failure::{failed, filled, memory, unsupported};
+use crate::{Number, size};
 use faer::dyn_stack::MemStack;
 use faer::sparse::SymbolicSparseColMatRef;
 use faer::sparse::linalg::amd;
@@ -162,11 +162,6 @@ fn exponent(largest: f64) -> i32 {
         true => -(((largest.to_bits() >> 52) as i32) - 1022),
         false => 0,
     }
-}
-
-/// The sum of the moduli of the parts.
-fn size<T: Scalar>(v: T) -> f64 {
-    v.re().abs() + v.im().abs()
 }
 
 /// Whether some diagonal entry is weak.

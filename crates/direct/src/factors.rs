@@ -78,9 +78,9 @@ impl<W: Number> Factors<W> {
             let made = Factors::of_kind(a, analysis, limits, check).and_then(|made| made.looked_at(a));
             match made {
                 Err(error) if !is_final(&error) => {
-                    // The error of the last kind says most.
+                    // The error of the last kind says most. A matrix that has a Hermitian kind has the next one too.
                     let Some(kind) = next(kind) else { return Err(error) };
-                    analysis = Analysis::as_kind(a, kind)?;
+                    analysis = Analysis::planned(a, kind)?;
                 }
                 made => return made,
             }
@@ -105,7 +105,7 @@ impl<W: Number> Factors<W> {
     /// Factors a matrix of the same pattern, in the same order if its values allow it.
     ///
     /// # Errors
-    /// As [`Factors::new`]; the former factors are lost.
+    /// As [`Factors::new`]; the former factors may be lost.
     pub fn renew<T: Scalar>(
         &mut self,
         a: &Csr<T>,
@@ -132,26 +132,13 @@ impl<W: Number> Factors<W> {
 
     /// `x ← A⁻¹ x` or `x ← A⁻ᴴ x`
     pub fn solve(&self, task: Task, x: &mut [W]) {
-        let conjugate = |x: &mut [W]| {
-            if W::KIND.is_complex() && task == Task::Adjoint {
-                x.iter_mut().for_each(|v| *v = Scalar::conj(*v));
-            }
-        };
         match (&self.form, task) {
             // The matrix is its own adjoint.
             (Form::Hermitian(factors, _), _) => factors.solve(x),
             (Form::Blocks(factors, _), Task::Plain) => factors.solve(x),
             (Form::Pivoted(factors), Task::Plain) => factors.solve(x),
-            (Form::Blocks(factors, _), Task::Adjoint) => {
-                conjugate(x);
-                factors.solve_transposed(x);
-                conjugate(x);
-            }
-            (Form::Pivoted(factors), Task::Adjoint) => {
-                conjugate(x);
-                factors.solve_transposed(x);
-                conjugate(x);
-            }
+            (Form::Blocks(factors, _), Task::Adjoint) => conjugated(x, |x| factors.solve_transposed(x)),
+            (Form::Pivoted(factors), Task::Adjoint) => conjugated(x, |x| factors.solve_transposed(x)),
         }
     }
 
@@ -232,6 +219,14 @@ impl<W: Number> Factors<W> {
             Some(left) => Err(not_solved(self.kind(), left)),
         }
     }
+}
+
+/// `x ← conj(f(conj(x)))`
+fn conjugated<W: Number>(x: &mut [W], f: impl FnOnce(&mut [W])) {
+    let conjugate = |x: &mut [W]| x.iter_mut().for_each(|v| *v = Scalar::conj(*v));
+    conjugate(x);
+    f(x);
+    conjugate(x);
 }
 
 /// Errors after which no other kind is tried.

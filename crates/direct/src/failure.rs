@@ -56,7 +56,7 @@ pub(crate) fn with_room<V>(count: usize) -> Result<Vec<V>> {
     Ok(made)
 }
 
-/// Room for more elements, at least doubled.
+/// Makes room for more elements.
 pub(crate) fn grow<V>(v: &mut Vec<V>, more: usize) -> Result<()> {
     v.try_reserve(more).map_err(|_| out_of_memory(((v.len() + more) * size_of::<V>()) as u64))
 }

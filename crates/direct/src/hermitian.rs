@@ -173,7 +173,7 @@ impl<W: Number> Hermitian<W> {
         }
     }
 
-    /// How many eigenvalues are positive, negative and zero, by Sylvester's law; `None` if they are all positive.
+    /// How many eigenvalues are positive, negative and zero, by Sylvester's law of inertia.
     pub(crate) fn inertia(&self) -> Inertia {
         let n = self.beside.len();
         if self.plan.is_definite {

@@ -35,8 +35,13 @@ use lacuna_engine::{Complex64, Scalar};
 pub trait Number: Scalar + faer::traits::ComplexField {
     /// The sum of the moduli of the parts: to compare entries.
     fn size(self) -> f64 {
-        self.re().abs() + self.im().abs()
+        size(self)
     }
 }
 impl Number for f64 {}
 impl Number for Complex64 {}
+
+/// The sum of the moduli of the parts.
+pub(crate) fn size<T: Scalar>(v: T) -> f64 {
+    v.re().abs() + v.im().abs()
+}

@@ -9,6 +9,7 @@ use crate::sparse::{Elimination, Sparse};
 use lacuna_engine::{Result, Scalar};
 use lacuna_formats::Csr;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Operations for each entry from which fronts pay, and where they need the matching by weights first.
 const DENSE: f64 = 20.0;
@@ -25,7 +26,7 @@ const COMPLEX: f64 = 3.0;
 pub(crate) struct LuPlan {
     arrangement: Arrangement,
     /// The blocks that are factored by fronts.
-    trees: Vec<(Range<usize>, Tree)>,
+    trees: Vec<(Range<usize>, Arc<Tree>)>,
     pub(crate) cost: Cost,
 }
 
@@ -42,7 +43,7 @@ impl LuPlan {
         if !blocks.is_empty() {
             let columns = arrangement.columns::<T, f64>(a)?;
             for block in blocks {
-                trees.push((block.clone(), Tree::of(&columns, block)?));
+                trees.push((block.clone(), Arc::new(Tree::of(&columns, block)?)));
             }
         }
         let cost = cost(a, &arrangement, &trees);
@@ -63,7 +64,7 @@ fn dense(arrangement: &Arrangement, limit: f64) -> impl Iterator<Item = Range<us
     arrangement.blocks().filter(pays).map(|(block, _)| block)
 }
 
-fn cost<T: Scalar>(a: &Csr<T>, arrangement: &Arrangement, trees: &[(Range<usize>, Tree)]) -> Cost {
+fn cost<T: Scalar>(a: &Csr<T>, arrangement: &Arrangement, trees: &[(Range<usize>, Arc<Tree>)]) -> Cost {
     let [operation, entry, of_matrix] = BY_COLUMNS;
     let mut cost = Cost { seconds: of_matrix * a.nnz() as f64, ..Cost::default() };
     let mut passed_on = 0.0;
@@ -217,7 +218,7 @@ fn factor<W: Number>(
     if plan.has_fronts() {
         let rows = columns.transposed()?;
         for (block, tree) in &plan.trees {
-            let made = Fronts::new(tree.clone(), columns, &rows, block.clone(), check)?;
+            let made = Fronts::new(Arc::clone(tree), columns, &rows, block.clone(), check)?;
             fronts.push((block.clone(), made));
         }
     }

@@ -6,11 +6,12 @@ mod numeric;
 mod solve;
 mod tree;
 
+use std::sync::Arc;
 pub(crate) use tree::Tree;
 
 /// Factors of a block.
 pub(crate) struct Fronts<W> {
-    tree: Tree,
+    tree: Arc<Tree>,
     fronts: Vec<Front<W>>,
     /// How many pivots were replaced.
     pub(crate) replaced: usize,

@@ -7,6 +7,7 @@ use crate::failure::{failed, filled, out_of_memory};
 use lacuna_engine::Result;
 use lacuna_formats::parallel::map_checked;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A subtree that takes less than this part of the whole is done by one thread.
 const PART: f64 = 1.0 / 64.0;
@@ -23,7 +24,7 @@ type Subtree<W> = Result<(Vec<(u32, Front<W>)>, Vec<W>, usize)>;
 impl<W: Number> Fronts<W> {
     /// Factors the diagonal block at `block` of a matrix, which is given by columns and by rows.
     pub(crate) fn new(
-        tree: Tree,
+        tree: Arc<Tree>,
         columns: &Columns<W>,
         rows: &Columns<W>,
         block: Range<usize>,

@@ -70,7 +70,7 @@ impl<W: Number> Fronts<W> {
         }
     }
 
-    /// The largest factor of any front, by columns: to see whether entries grew.
+    /// How many entries the factors have.
     pub(crate) fn entries(&self) -> usize {
         self.fronts.iter().map(|Front { columns, beside, .. }| columns.len() + beside.len()).sum()
     }

@@ -39,7 +39,7 @@ pub struct Direct {
 pub struct DirectOptions {
     /// Bytes of the factors, in GiB.
     pub memory: f64,
-    /// Operations of the factorisation, in units of 10⁹; a unit takes about a quarter of a second.
+    /// Operations of the factorisation, in units of 10⁹.
     pub work: f64,
 }
 
@@ -208,12 +208,12 @@ impl<T: Scalar> Preconditioner<T> for Direct {
 
 /// An error of a factorisation, or which rows make the matrix structurally singular.
 fn explained<T: Scalar>(a: &Csr<T>, error: Error) -> Error {
-    match (&error, unmatched(a)) {
-        (Error::Unsupported { .. }, Some(message)) => {
-            Error::Unsupported { operation: OPERATION.into(), message }
-        }
-        _ => error,
+    if matches!(error, Error::Unsupported { .. })
+        && let Some(message) = unmatched(a)
+    {
+        return Error::Unsupported { operation: OPERATION.into(), message };
     }
+    error
 }
 
 fn not_set_up() -> Error {
