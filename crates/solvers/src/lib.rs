@@ -15,6 +15,7 @@ mod rank;
 mod ritz;
 mod scale;
 mod solver;
+mod stop;
 mod system;
 
 pub use accuracy::{Residual, norm_bound, residual, residual_norm};
@@ -41,6 +42,7 @@ pub use precond::{PRECONDITIONERS, PrecondInfo, SHARED_OPTIONS, preconditioner};
 pub use precond::{Setup, SetupProgress, SetupWatch};
 pub use rank::{Deficient, deficiency};
 pub use ritz::{RitzValues, balanced};
-pub use scale::{largest, scaling_exponent, vector_norm};
-pub use solver::{Factor, Solver, Stop, Watch};
+pub use scale::{Factor, largest, scaling_exponent, vector_norm};
+pub use solver::Solver;
+pub use stop::{Stop, Watch};
 pub use system::{Image, System};

@@ -2,6 +2,31 @@
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::parallel;
 
+/// A factor `±2^exponent` between the caller's operator or vectors and those on the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Factor {
+    /// The exponent of two.
+    pub exponent: i32,
+    /// Whether the sign is changed.
+    pub negative: bool,
+}
+
+impl Factor {
+    /// A number times the factor.
+    pub fn of<T: Scalar>(self, v: T) -> T {
+        let scaled = v.scale_by_power_of_two(self.exponent);
+        if self.negative { -scaled } else { scaled }
+    }
+    /// The numbers times the factor.
+    pub fn times<T: Scalar>(self, values: &[T]) -> Vec<T> {
+        values.iter().map(|v| self.of(*v)).collect()
+    }
+    /// Whether it is 1.
+    pub fn is_one(self) -> bool {
+        self == Factor::default()
+    }
+}
+
 /// The numbers times `2^exponent`.
 pub(crate) fn scaled<T: Scalar>(values: &[T], exponent: i32) -> Vec<T> {
     values.iter().map(|v| v.scale_by_power_of_two(exponent)).collect()

@@ -1,61 +1,17 @@
 //! A solver for one matrix: vectors, cells and program, reused for any number of right-hand sides.
+mod transfer;
+
 use crate::observed::Observed;
-use crate::scale::{largest, norm, scaled, scaling_exponent, survey};
-use crate::{Method, Needs, Outcome, System};
+use crate::scale::{largest, norm, scaling_exponent};
+use crate::{Factor, Method, Needs, Outcome, Stop, System, Watch};
 use lacuna_engine::{
     Cell, Device, Error, Finish, Formula, History, LinOp, Pass, Plan, Program, Progress, Reason, Recorder,
     Result, Run, Scalar, Vector, check_process,
 };
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-
-/// Stopping criteria.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
-#[non_exhaustive]
-pub struct Stop {
-    /// Converged if `‖b − A x‖ ≤ max(rtol ‖b‖, atol)`.
-    pub rtol: f64,
-    /// The absolute tolerance of the same test.
-    pub atol: f64,
-    /// Iterations at most; by default ten for each unknown, within limits: see [`Stop::limit`].
-    pub max_iters: Option<u64>,
-    /// Diverged if the residual exceeds this factor times `max(‖b‖, ‖b − A x₀‖)`.
-    pub dtol: f64,
-}
-
-impl Default for Stop {
-    fn default() -> Self {
-        Stop { rtol: 1e-8, atol: 0.0, max_iters: None, dtol: 1e8 }
-    }
-}
-
-lacuna_engine::setters!(Stop { rtol: f64, atol: f64, max_iters: impl Into<Option<u64>>, dtol: f64 });
-
-impl Stop {
-    /// The largest number of iterations for an operator of this shape: `max_iters`, or 10 for each row or column, whichever are
-    /// more, but at least 1000 and at most 100 000.
-    pub fn limit(&self, (rows, cols): (usize, usize)) -> u64 {
-        self.max_iters.unwrap_or((10 * rows.max(cols) as u64).clamp(1000, 100_000))
-    }
-}
-
-/// The progress of a running solve.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Watch {
-    /// Iterations done.
-    pub iterations: u64,
-    /// `‖r‖ / ‖b‖` by the recurrence; NaN for a solve of data already on the device, and for least squares.
-    pub residual: f64,
-}
-
-impl Watch {
-    /// With these fields.
-    pub fn new(iterations: u64, residual: f64) -> Self {
-        Watch { iterations, residual }
-    }
-}
+pub(crate) use transfer::Loaded;
+use transfer::{is_result, no_worse};
 
 /// A method prepared for a system. Solving for a second right-hand side allocates nothing on the device and
 /// compiles nothing.
@@ -83,43 +39,6 @@ pub struct Solver<T: Scalar> {
     /// A nonzero guess, saved while the caller's array holds the result.
     guess: Vec<T>,
     ignores_preconditioner: bool,
-}
-
-/// A factor `±2^exponent` between the caller's operator or vectors and those on the device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Factor {
-    /// The exponent of two.
-    pub exponent: i32,
-    /// Whether the sign is changed.
-    pub negative: bool,
-}
-
-impl Factor {
-    /// A number times the factor.
-    pub fn of<T: Scalar>(self, v: T) -> T {
-        let scaled = v.scale_by_power_of_two(self.exponent);
-        if self.negative { -scaled } else { scaled }
-    }
-    /// The numbers times the factor.
-    pub fn times<T: Scalar>(self, values: &[T]) -> Vec<T> {
-        values.iter().map(|v| self.of(*v)).collect()
-    }
-    /// Whether it is 1.
-    pub fn is_one(self) -> bool {
-        self == Factor::default()
-    }
-}
-
-/// What [`Solver::load`] put on the device.
-#[derive(Clone, Copy)]
-pub(crate) struct Loaded {
-    /// The largest modulus of the parts of `b`.
-    largest: f64,
-    /// The exponents of the powers of two by which the right-hand side and the solution are multiplied on the device.
-    exponent: i32,
-    of_x: i32,
-    /// Whether the guess is 0.
-    pub(crate) from_zero: bool,
 }
 
 impl<T: Scalar> Solver<T> {
@@ -335,106 +254,6 @@ impl<T: Scalar> Solver<T> {
         Ok(&self.outcome)
     }
 
-    /// Puts the right-hand side and the guess on the device. For `b = 0` nothing is left to do: `x` is set to 0, and the outcome
-    /// says so. A guess whose residual is likely to overflow is replaced by 0, unless its residual is no larger than `b`.
-    ///
-    /// # Errors
-    /// As [`Solver::solve`].
-    pub(crate) fn load(&mut self, b: &[T], x: &mut [T]) -> Result<Option<Loaded>> {
-        let dev = self.plan.device().clone();
-        let largest = survey(b, self.b.len, "b")?;
-        let largest_of_guess = survey(x, self.x.len, "x0")?;
-        if largest == 0.0 {
-            x.fill(T::zero());
-            self.outcome = Outcome {
-                reason: Reason::Converged,
-                residual: 0.0,
-                true_residual: 0.0,
-                target: self.stop.rtol,
-                history: vec![0.0],
-                ..Outcome::default()
-            };
-            return Ok(None);
-        }
-        let exponent = self.exponent(largest);
-        let of_x = exponent - self.operator.exponent;
-        match (Factor { exponent, ..self.operator }) {
-            factor if factor.is_one() => dev.upload(b, self.b)?,
-            factor => dev.upload(&factor.times(b), self.b)?,
-        }
-        let mut from_zero = largest_of_guess == 0.0;
-        match (from_zero, of_x) {
-            (true, _) => dev.clear(self.x)?,
-            (false, 0) => dev.upload(x, self.x)?,
-            (false, _) => dev.upload(&scaled(x, of_x), self.x)?,
-        }
-        // The residual of so large a guess is likely to overflow, or to be larger than that of 0.
-        let far = libm::log2(largest_of_guess) + f64::from(of_x) > libm::log2(T::MAX) / 4.0;
-        if far {
-            self.run((exponent, 0), f64::NAN, None)?;
-            if !no_worse(self.outcome.true_residual, 1.0) {
-                x.fill(T::zero());
-                dev.clear(self.x)?;
-                from_zero = true;
-            }
-        }
-        Ok(Some(Loaded { largest, exponent, of_x, from_zero }))
-    }
-
-    /// Replaces the guess by the vector on the device if that is no worse: `first` is the residual of the guess, and `found`
-    /// describes the vector on the device. Returns what describes the vector returned.
-    ///
-    /// # Errors
-    /// Device failures.
-    pub(crate) fn hand_back(
-        &mut self,
-        x: &mut [T],
-        Loaded { exponent, of_x, from_zero, .. }: Loaded,
-        first: f64,
-        found: (Reason, f64),
-    ) -> Result<(Reason, f64)> {
-        let dev = self.plan.device().clone();
-        let (mut reason, mut residual) = found;
-        if !is_result(found, first) {
-            return Ok((reason, first));
-        }
-        self.guess.clear();
-        if !from_zero {
-            self.guess.extend_from_slice(x);
-        }
-        dev.download(self.x, x)?;
-        let mut exact = true;
-        if of_x != 0 {
-            for v in x.iter_mut() {
-                let back = v.scale_by_power_of_two(-of_x);
-                exact &= back.scale_by_power_of_two(of_x) == *v;
-                *v = back;
-            }
-        }
-        let refused = if largest(x).is_nan() {
-            Some(if of_x == 0 { Reason::NotFinite("the solution") } else { Reason::OutOfRange })
-        } else if exact {
-            None
-        } else {
-            // Scaling back rounded some elements: the rounded solution is confirmed again.
-            dev.upload(&scaled(x, of_x), self.x)?;
-            let before = std::mem::take(&mut self.outcome);
-            self.run((exponent, 0), f64::NAN, None)?;
-            let after = std::mem::replace(&mut self.outcome, before);
-            residual = after.true_residual;
-            if reason == Reason::Converged && !after.converged() {
-                reason = Reason::OutOfRange;
-            }
-            let stands = after.converged() || no_worse(after.true_residual, first);
-            (!stands).then_some(reason)
-        };
-        if let Some(refused) = refused {
-            (reason, residual) = (refused, first);
-            if from_zero { x.fill(T::zero()) } else { x.copy_from_slice(&self.guess) }
-        }
-        Ok((reason, residual))
-    }
-
     /// Computes the residual of what is in [`Solver::x`] after [`Solver::load`], by a method that confirms before it iterates.
     /// Returns its norm on the device; the outcome has the relative one.
     ///
@@ -534,15 +353,4 @@ impl<T: Scalar> Solver<T> {
         outcome.history.extend(self.history.values.iter().map(|&rr| relative(rr)));
         outcome.history_stride = self.history.stride;
     }
-}
-
-/// Whether a vector, with why its solve ended and its residual, stands in place of a guess with the residual `first`.
-fn is_result((reason, residual): (Reason, f64), first: f64) -> bool {
-    let unconfirmed = residual.is_nan() && !matches!(reason, Reason::NotFinite(_));
-    unconfirmed || no_worse(residual, first)
-}
-
-/// Whether a residual is finite and not larger than another, which may be any value.
-fn no_worse(residual: f64, than: f64) -> bool {
-    residual.is_finite() && (residual <= than || than.is_nan())
 }
