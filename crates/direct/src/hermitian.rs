@@ -17,11 +17,11 @@ use lacuna_formats::Csr;
 /// Operations for each entry, in units of 40, from which supernodes pay for `L Lᴴ`.
 const SUPERNODES: f64 = 0.5;
 /// Seconds for an operation, for an entry of a front or of what it passes on, for a front, and for an entry of the factor.
-const BY_SUPERNODES: [f64; 4] = [5.5e-12, 4.3e-10, 1.1e-8, 4.2e-9];
+const BY_SUPERNODES: [f64; 4] = [2.8e-11, 2.2e-9, 5.5e-8, 2.1e-8];
 /// Seconds for an operation and an entry.
-const BY_ENTRIES: [f64; 2] = [2.4e-10, 9.0e-9];
+const BY_ENTRIES: [f64; 2] = [1.2e-9, 4.5e-8];
 /// The work of `L B Lᴴ` over that of `L Lᴴ`.
-const INDEFINITE: f64 = 1.5;
+const INDEFINITE: f64 = 2.5;
 
 /// The order of a Hermitian matrix and the places of its factor.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ const DENSE_IF_WEAK: f64 = 50.0;
 /// Rows from which fronts pay.
 const LARGE: usize = 200;
 /// Seconds of an elimination by columns: for an operation, an entry of the factors, and an entry of the matrix.
-const BY_COLUMNS: [f64; 3] = [2.6e-10, 9.9e-9, 1.6e-9];
+const BY_COLUMNS: [f64; 3] = [1.3e-9, 5e-8, 8e-9];
 /// The time of complex factors over that of real ones.
 const COMPLEX: f64 = 3.0;
 

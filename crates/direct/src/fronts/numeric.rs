@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// A subtree that takes less than this part of the whole is done by one thread.
 const PART: f64 = 1.0 / 64.0;
 /// Predicted seconds below which one thread does everything, and above which those above the subtrees share large fronts.
-const ALONE: f64 = 3e-4;
+const ALONE: f64 = 1.3e-3;
 /// A pivot is replaced if it is below this part of the largest entry.
 const TINY: f64 = 1e-10;
 /// Fronts above the subtrees between two checks.

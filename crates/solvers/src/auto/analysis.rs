@@ -27,6 +27,8 @@ pub struct Analysis<T: Scalar> {
     pub(super) chosen_preconditioner: Chosen,
     /// Whether the preconditioner was left open.
     pub(super) open_preconditioner: bool,
+    /// Complete factors that were counted and do not come first.
+    pub(super) counted: Made<T>,
     /// The format, if it is settled.
     pub(super) format: Option<Chosen>,
     pub(super) adjoint: bool,
@@ -80,8 +82,12 @@ impl<T: Scalar> Analysis<T> {
         let (mut chosen_method, mut chosen_preconditioner) = plan.first.chosen();
         let method = own_method.map_or_else(|| method(&chosen_method.name, &options), Ok)?;
         let open_preconditioner = preconditioner_name.is_none();
-        let preconditioner =
-            if open_preconditioner { preconditioner(&chosen_preconditioner.name)? } else { own };
+        let mut counted = facts.take_factors().map(|counted| counted.made);
+        let preconditioner = match counted.take_if(|_| plan.first.is_direct()) {
+            None if open_preconditioner => preconditioner(&chosen_preconditioner.name)?,
+            None => own,
+            direct => direct,
+        };
         if let Some(name) = asked_as {
             for chosen in [&mut chosen_method, &mut chosen_preconditioner] {
                 chosen.stands_for(name);
@@ -104,6 +110,7 @@ impl<T: Scalar> Analysis<T> {
             preconditioner,
             chosen_preconditioner,
             open_preconditioner,
+            counted,
             options,
             stop,
             rounding,

@@ -1,5 +1,5 @@
 //! A system on a device that is solved by what suits it.
-use super::analysis::Analysis;
+use super::analysis::{Analysis, Made};
 use super::continuation::{self, Watching};
 use super::matrix::HostMatrix;
 use super::queue::Queue;
@@ -44,6 +44,8 @@ pub struct AutoSolver<T: Scalar> {
     pub(super) open_preconditioner: bool,
     /// The candidates that follow.
     pub(super) queue: Queue,
+    /// Complete factors of these values that were counted and are not in use yet.
+    pub(super) counted: Made<T>,
     /// The cost of an iteration, in iterations of the method chosen at first.
     pub(super) weight: u64,
     pub(super) options: Options,

@@ -216,6 +216,7 @@ impl<'a, T: Scalar> Continuation<'a, T> {
     fn new(system: &'a mut AutoSolver<T>, outcome: &'a mut Outcome, b: &'a [T], iterating: Duration) -> Self {
         let [of_b, of_x] = system.resident.solver.factors(b);
         let queue = system.queue.clone();
+        let estimated = system.counted.take();
         Continuation {
             system,
             outcome,
@@ -227,7 +228,7 @@ impl<'a, T: Scalar> Continuation<'a, T> {
             setting_up: Duration::ZERO,
             measured: Measured::ZERO,
             queue,
-            estimated: None,
+            estimated,
             standing: Reason::Limit,
             ready: None,
         }

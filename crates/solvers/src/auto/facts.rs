@@ -1,7 +1,8 @@
 //! What a choice depends on: a matrix, and its properties as far as they were asked for.
 use super::factor::{factor_of, lost, times};
 use super::multilevel::{is_diffusion, is_elastic};
-use crate::{Factor, Multigrid};
+use super::plan::DIRECT;
+use crate::{Factor, Multigrid, Preconditioner, preconditioner};
 use lacuna_engine::{Result, Scalar};
 use lacuna_formats::{Csr, Stencil, Structure};
 use std::cell::OnceCell;
@@ -19,6 +20,15 @@ pub struct Facts<T: Scalar> {
     stencil: OnceCell<Option<Stencil<T>>>,
     diffusion: OnceCell<bool>,
     elastic: OnceCell<bool>,
+    factors: OnceCell<Option<Counted<T>>>,
+}
+
+/// Complete factors whose cost is counted.
+pub(super) struct Counted<T: Scalar> {
+    /// The preconditioner, which keeps the order that was found.
+    pub(super) made: Box<dyn Preconditioner<T>>,
+    /// Seconds that they are expected to take.
+    pub(super) seconds: f64,
 }
 
 impl<T: Scalar> Facts<T> {
@@ -34,6 +44,7 @@ impl<T: Scalar> Facts<T> {
             stencil: OnceCell::new(),
             diffusion: OnceCell::new(),
             elastic: OnceCell::new(),
+            factors: OnceCell::new(),
         }
     }
 
@@ -97,6 +108,21 @@ impl<T: Scalar> Facts<T> {
     /// The stencil, if it was asked for and found.
     pub(super) fn take_stencil(&mut self) -> Option<Stencil<T>> {
         self.stencil.take().flatten()
+    }
+
+    /// The complete factors of the matrix, counted, if it may have any.
+    pub(super) fn factors(&self) -> Option<&Counted<T>> {
+        let counted = || {
+            let mut made = preconditioner::<T>(DIRECT).ok()??;
+            let seconds = made.expected_setup(&self.a).ok()??;
+            Some(Counted { made, seconds })
+        };
+        self.factors.get_or_init(counted).as_ref()
+    }
+
+    /// The same, if they were asked for.
+    pub(super) fn take_factors(&mut self) -> Option<Counted<T>> {
+        self.factors.take().flatten()
     }
 
     /// Whether, in at least half of the rows, the couplings are negative and balance the diagonal: a discretised

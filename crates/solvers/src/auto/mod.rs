@@ -7,6 +7,7 @@
 mod analysis;
 mod auto_solver;
 mod choice;
+mod complete;
 mod confirm;
 mod continuation;
 mod diagnosis;
@@ -16,6 +17,7 @@ mod matrix;
 mod multilevel;
 mod operator;
 mod order;
+mod pace;
 mod place;
 mod plan;
 mod queue;

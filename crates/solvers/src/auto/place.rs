@@ -2,11 +2,11 @@
 use super::analysis::{Analysis, Made};
 use super::factor::unless_lost;
 use super::matrix::HostMatrix;
-use super::plan::When;
+use super::plan::{Candidate, When};
 use super::queue::Queue;
 use super::resident::{Resident, record};
 use super::{AutoSolver, Choices, Chosen, is_refusal, preconditioner_sentences};
-use crate::{Method, Placed, Setup, Solver, preconditioner};
+use crate::{Method, Placed, Setup, Solver, method as named, preconditioner};
 use lacuna_engine::{Device, Format, Matrix, Result, Scalar};
 use lacuna_formats::{Csr, Pair, Stencil, convert};
 use std::any::Any;
@@ -28,16 +28,15 @@ impl<T: Scalar> Analysis<T> {
         self.stages.end("matrix");
         let matrix = HostMatrix::new(&self.facts, self.order, self.rounding.take(), norm);
         let (facts, plan, options, stop) = (self.facts, self.plan, self.options, self.stop);
-        let replacement = plan.others(When::Refused).next().map(|next| next.chosen().1);
-        let replacement = replacement.filter(|_| self.open_preconditioner);
+        let replacement = plan.others(When::Refused).next().filter(|_| self.open_preconditioner);
         let narrow =
             !self.open_preconditioner && self.preconditioner.as_ref().is_some_and(|kind| kind.is_narrow());
-        let (preconditioner, placed) = place_first(
-            dev,
-            (self.chosen_preconditioner, self.preconditioner),
-            replacement,
-            (&matrix, *pair.a),
-        )?;
+        let first = (self.chosen_preconditioner, self.preconditioner);
+        let (preconditioner, placed, replaced) = place_first(dev, first, replacement, (&matrix, *pair.a))?;
+        if let Some(next) = replaced.filter(|next| next.method.name != self.chosen_method.name) {
+            self.method = named(&next.method.name, &options)?;
+            self.chosen_method = next.method.clone();
+        }
         self.stages.end("preconditioner");
         let (method, adjoint) = (self.method, self.adjoint);
         if placed.is_some() && method.least_squares() && a.rows() < a.cols() {
@@ -78,6 +77,7 @@ impl<T: Scalar> Analysis<T> {
             },
             open_preconditioner: self.open_preconditioner,
             queue,
+            counted: self.counted,
             weight: 1,
             options,
             stop,
@@ -146,26 +146,27 @@ fn store<T: Scalar>(
 }
 
 /// Sets up the preconditioner that was chosen. If that refuses the values, or the coarse matrices that follow from
-/// them, its replacement.
-fn place_first<T: Scalar>(
+/// them, that of its replacement, which is returned.
+#[expect(clippy::type_complexity, reason = "what stands, and what it stands for")]
+fn place_first<'a, T: Scalar>(
     dev: &Device,
     (chosen, made): (Chosen, Made<T>),
-    replacement: Option<Chosen>,
+    replacement: Option<&'a Candidate>,
     (matrix, stored): (&HostMatrix<T>, Matrix<T>),
-) -> Result<(Chosen, Option<Placed<T>>)> {
+) -> Result<(Chosen, Option<Placed<T>>, Option<&'a Candidate>)> {
     let refused = match place(dev, made, &matrix.a, stored) {
-        Ok(placed) => return Ok((chosen, placed)),
+        Ok(placed) => return Ok((chosen, placed, None)),
         Err(refused) => matrix.order.in_given_rows(refused),
     };
-    let Some(simple) = replacement.filter(|_| is_refusal(&refused)) else {
+    let Some(next) = replacement.filter(|_| is_refusal(&refused)) else {
         return Err(unless_lost(refused, matrix.lost.as_ref()));
     };
+    let simple = next.chosen().1;
     let why = format!("{} is not available: {refused}; {}", chosen.name, simple.why);
-    let made = preconditioner(&simple.name)?;
-    let placed = place(dev, made, &matrix.a, stored);
+    let placed = place(dev, preconditioner(&simple.name)?, &matrix.a, stored);
     let placed =
         placed.map_err(|error| unless_lost(matrix.order.in_given_rows(error), matrix.lost.as_ref()))?;
-    Ok((Chosen::new(&simple.name, why), placed))
+    Ok((Chosen::new(&simple.name, why), placed, Some(next)))
 }
 
 /// Sets up a preconditioner and puts it on the device.

@@ -1,10 +1,12 @@
 //! The one automatic choice: the ways to solve a system, in the order in which they are taken.
 use super::Facts;
+use super::complete::considered;
 use super::rules::{Chosen, NONE, first_method, first_preconditioner, simple_preconditioner};
 use crate::{Amg, METHODS, Method, Multigrid, Options, PRECONDITIONERS, is_structurally_singular, method};
 use lacuna_engine::{Result, Scalar, compiled_here};
 use lacuna_formats::{Csr, Structure};
 use std::fmt;
+use std::time::Duration;
 
 /// Iterations that cost as much as the set-up of `amg` on the host: for iterations on the host, and on a
 /// separate device; twice as many for an elastic body, whose rows are longer; and more for a matrix that is neither
@@ -65,6 +67,8 @@ pub enum Cost {
     Iterations(u64),
     /// Found by counting operations, once that costs little beside the iterations.
     Counted,
+    /// Counted before the first method was chosen.
+    Known(Duration),
 }
 
 /// A way to solve a system: a method and a preconditioner by name, with what limits it.
@@ -187,7 +191,9 @@ pub fn plan<T: Scalar>(facts: &mut Facts<T>, asked: &Asked<'_, T>) -> Result<Pla
             definite: info.positive_definite(),
             ..Candidate::new(chosen, Some(preconditioner.clone()), When::First)
         };
-        Ok(Plan { first, others, singular })
+        let plan = Plan { first, others, singular };
+        let is_open = asked.method.is_none() && asked.preconditioner.is_none() && asked.remembered.is_none();
+        Ok(if is_open { considered(plan, facts) } else { plan })
     })(facts, asked)
 }
 

@@ -1,4 +1,6 @@
 //! The candidates that are left while a system is solved, and how long each method may take.
+use super::complete::counting;
+use super::pace::seconds_of_iteration;
 use super::plan::{Candidate, Cost, Plan, When};
 use crate::name_of;
 use std::collections::VecDeque;
@@ -16,8 +18,6 @@ const EXHAUSTED: u64 = 10;
 const EXHAUSTED_FROM: u64 = 100;
 /// Iterations after which the cost of a direct solve may be estimated.
 const FIRST_ESTIMATE: u64 = 50;
-/// Seconds of that estimate, per entry and per row of the matrix.
-const ESTIMATING: [f64; 2] = [1.7e-8, 1.6e-7];
 /// It is made once the iterations took this many times as long.
 const EARLIEST: f64 = 1.0;
 /// Seconds of a candidate besides its set-up: its vectors and its program.
@@ -28,14 +28,6 @@ const MAX_ESTIMATING: f64 = 0.5;
 const CERTAINTY: u64 = 10;
 /// Seconds of a direct solve that is tried before any other method if one has failed.
 const AFFORDABLE: f64 = 1.0;
-/// Seconds of an iteration besides its traffic, and the bytes moved in a second: on the host from its caches,
-/// from its memory, and on a separate device.
-const IN_CACHE: (f64, f64) = (3e-6, 4e10);
-const ON_HOST: (f64, f64) = (3e-6, 1.2e10);
-const ON_DEVICE: (f64, f64) = (8e-6, 2e12);
-/// The largest traffic of an iteration whose data stay in the caches.
-const CACHES: usize = 8 << 20;
-
 /// The candidates that are left, and how long each may take.
 #[derive(Clone)]
 pub(super) struct Queue {
@@ -59,20 +51,14 @@ impl Queue {
     /// What follows the first of a plan: the classical variant, then what costs least to set up. The matrix has so many
     /// `rows` and entries, and an iteration of the first moves so many `bytes`.
     pub(super) fn new(plan: &Plan, (rows, nnz): (usize, usize), bytes: usize, on_host: bool) -> Self {
-        let (latency, bandwidth) = match on_host {
-            true if bytes <= CACHES => IN_CACHE,
-            true => ON_HOST,
-            false => ON_DEVICE,
-        };
-        let iteration = latency + bytes as f64 / bandwidth;
+        let iteration = seconds_of_iteration(bytes, on_host);
         let follow = |c: &&Candidate| matches!(c.when, When::Slow | When::Short);
         let mut list: Vec<_> = plan.others.iter().filter(follow).cloned().collect();
         let is_incomplete =
             |c: &Candidate| c.preconditioner.as_ref().is_some_and(|p| name_of(&p.name) == "ilut");
         let ends_early = plan.singular || !plan.first.definite && list.iter().any(is_incomplete);
         let interval = if ends_early { SHORT_CHECK_INTERVAL } else { CHECK_INTERVAL };
-        let [entry, row] = ESTIMATING;
-        let seconds = entry * nnz as f64 + row * rows as f64;
+        let seconds = counting((rows, nnz));
         let counting =
             if seconds > MAX_ESTIMATING { u64::MAX } else { (EARLIEST * seconds / iteration) as u64 };
         let mut queue = Queue {
@@ -84,15 +70,22 @@ impl Queue {
             counting: counting.clamp(FIRST_ESTIMATE, interval),
             iteration,
         };
+        let known =
+            list.extract_if(.., |candidate| matches!(candidate.cost, Cost::Known(_))).collect::<Vec<_>>();
         list.sort_by_key(|candidate| queue.iterations(candidate).unwrap_or(u64::MAX));
         queue.list = list.into();
+        for candidate in known {
+            if let Cost::Known(time) = candidate.cost {
+                queue.insert(candidate, time.as_secs_f64());
+            }
+        }
         queue
     }
 
     /// What the set-up of a candidate costs in iterations, if that or a lower bound is known.
     fn iterations(&self, candidate: &Candidate) -> Option<u64> {
         match candidate.cost {
-            Cost::Free => None,
+            Cost::Free | Cost::Known(_) => None,
             Cost::Iterations(count) => Some(count),
             Cost::Counted => Some(self.counting),
         }

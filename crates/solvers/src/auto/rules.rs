@@ -2,6 +2,7 @@
 //! the guide say.
 use super::Facts;
 use super::multilevel::{AMG_PAYS, ELASTIC_PAYS, MULTIGRID_PAYS, amg_pays, multigrid_pays};
+use super::plan::DIRECT;
 use crate::{Amg, MethodInfo, Multigrid, Needs, name_of};
 use lacuna_engine::Scalar;
 use lacuna_formats::{Csr, parallel::find_first};
@@ -82,8 +83,14 @@ pub fn method_conditions() -> Vec<(&'static str, String)> {
 
 /// What `auto` takes as the preconditioner, and when: as [`method_conditions`].
 pub fn preconditioner_conditions() -> Vec<(&'static str, String)> {
-    let rules = multilevel_rules::<f64>().into_iter().chain(simple_rules());
-    rules.map(|rule| (rule.name, rule.when)).collect()
+    let said = |rule: Rule<Under<'_, f64>>| (rule.name, rule.when);
+    let factors = [(DIRECT, super::complete::condition())];
+    multilevel_rules()
+        .into_iter()
+        .map(said)
+        .chain(factors)
+        .chain(simple_rules().into_iter().map(said))
+        .collect()
 }
 
 fn symmetric<T: Scalar>() -> &'static str {

@@ -31,6 +31,7 @@ impl<T: Scalar> AutoSolver<T> {
     /// Gives the matrix on the host new values. On an error nothing changes.
     pub(super) fn set_values(&mut self, values: &[T]) -> Result<()> {
         let definite = self.method.info().positive_definite();
+        self.counted = None;
         self.matrix.set_values(values, definite, self.resident.narrow, rounds(&self.chosen.format.name))
     }
 
