@@ -250,6 +250,9 @@ fn the_automatic_choice_goes_on_where_a_matrix_is_not_what_it_looks_like() {
     // Symmetric with a positive diagonal, but indefinite.
     let shifted = |shift: f64| tridiagonal::<f64>(100, -1.0, |_| 2.0 - shift, -1.0);
     let outcome = by_default("shifted", shifted(0.1), ones(100));
+    assert!(outcome.converged() && outcome.iterations <= 2, "{outcome:?}");
+    let system = LinearSystem::new(shifted(0.1)).preconditioner("none");
+    let outcome = system.prepare().unwrap().solve(&ones(100)).unwrap().1;
     assert!(outcome.converged(), "{outcome:?}");
     assert!(outcome.notes.iter().any(|note| note.contains("continued with")), "{outcome:?}");
     let outcome = by("asked for cg", "cg", shifted(0.01), ones(100));
@@ -257,6 +260,9 @@ fn the_automatic_choice_goes_on_where_a_matrix_is_not_what_it_looks_like() {
     assert!(outcome.notes.iter().any(|note| note.contains("gmres")), "{outcome:?}");
     // Negative definite.
     let outcome = by_default("negative", tridiagonal::<f64>(60, 1.0, |_| -2.0, 1.0), ones(60));
+    assert!(outcome.converged() && outcome.iterations <= 2, "{outcome:?}");
+    let negative = LinearSystem::new(tridiagonal::<f64>(60, 1.0, |_| -2.0, 1.0)).preconditioner("none");
+    let outcome = negative.prepare().unwrap().solve(&ones(60)).unwrap().1;
     assert!(
         outcome.converged() && outcome.choices[0].contains("method cg") && outcome.iterations <= 60,
         "{outcome:?}"

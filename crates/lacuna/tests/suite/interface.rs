@@ -11,8 +11,8 @@ fn system_of(a: &[[f64; 3]; 3]) -> Csr<f64> {
     from_dense(arr2(a).view()).unwrap()
 }
 
-fn choices(a: &Csr<f64>) -> Vec<String> {
-    solve(a, Array1::ones(a.rows()).view()).unwrap().1.choices
+fn choices(system: LinearSystem<f64>) -> Vec<String> {
+    system.prepare().unwrap().solve(&Array1::ones(3)).unwrap().1.choices
 }
 
 #[test]
@@ -38,25 +38,34 @@ fn a_system_that_is_dropped_leaves_nothing_on_the_device() {
 
 #[test]
 fn the_choice_follows_the_matrix_and_says_why() {
-    let of = |a| choices(&system_of(a));
-    let spd = of(&[[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 5.0]]);
-    assert_eq!(spd[0], "method cg: the matrix is symmetric with a positive diagonal");
+    let small = choices(LinearSystem::new(system_of(&[[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 5.0]])));
+    assert!(small[0].starts_with("method richardson: it refines the solution"), "{small:?}");
+    assert!(small[1].starts_with("preconditioner direct: complete factors are expected in "), "{small:?}");
+    // A method beside a preconditioner that was asked for, and the other way round.
+    let method = |a| choices(LinearSystem::new(system_of(a)).preconditioner("none")).swap_remove(0);
+    let preconditioner =
+        |method: &str, a| choices(LinearSystem::new(system_of(a)).method(method)).swap_remove(1);
+    let spd = &[[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 5.0]];
+    assert_eq!(method(spd), "method cg: the matrix is symmetric with a positive diagonal");
     assert_eq!(
-        spd[1],
+        preconditioner("cg", spd),
         "preconditioner jacobi: the diagonal has no zero and is not constant; it costs no sweep of its own"
     );
-    let constant = of(&[[4.0, 1.0, 0.0], [1.0, 4.0, 1.0], [0.0, 1.0, 4.0]]);
-    assert_eq!(constant[1], "preconditioner none: the diagonal is constant, so jacobi would change nothing");
-    let wind = of(&[[4.0, 1.0, 0.0], [-1.0, 3.0, 1.0], [0.0, -1.0, 5.0]]);
-    assert_eq!(wind[0], "method bicgstab: the matrix is not symmetric, and its diagonal dominates");
-    let zero = of(&[[0.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 2.0, 5.0]]);
-    assert_eq!(zero[0], "method idr: the matrix is not symmetric and has a zero on its diagonal");
+    let constant = &[[4.0, 1.0, 0.0], [1.0, 4.0, 1.0], [0.0, 1.0, 4.0]];
     assert_eq!(
-        zero[1],
+        preconditioner("cg", constant),
+        "preconditioner none: the diagonal is constant, so jacobi would change nothing"
+    );
+    let wind = &[[4.0, 1.0, 0.0], [-1.0, 3.0, 1.0], [0.0, -1.0, 5.0]];
+    assert_eq!(method(wind), "method bicgstab: the matrix is not symmetric, and its diagonal dominates");
+    let zero = &[[0.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 2.0, 5.0]];
+    assert_eq!(method(zero), "method idr: the matrix is not symmetric and has a zero on its diagonal");
+    assert_eq!(
+        preconditioner("idr", zero),
         "preconditioner none: the matrix has a zero on its diagonal, the first in row 0 (from 0)"
     );
-    let indefinite = of(&[[1.0, 2.0, 0.0], [2.0, -3.0, 1.0], [0.0, 1.0, 5.0]]);
-    assert_eq!(indefinite[0], "method minres: the matrix is symmetric and its diagonal is not positive");
+    let indefinite = &[[1.0, 2.0, 0.0], [2.0, -3.0, 1.0], [0.0, 1.0, 5.0]];
+    assert_eq!(method(indefinite), "method minres: the matrix is symmetric and its diagonal is not positive");
 }
 
 #[test]

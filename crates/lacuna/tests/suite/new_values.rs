@@ -70,7 +70,7 @@ fn a_format_chosen_automatically_is_left_once_and_memory_does_not_grow() {
     let a = suited("stencil");
     let b = Array1::ones(a.rows());
     let dev = own_device();
-    let mut prepared = LinearSystem::new(a.clone()).on(&dev).prepare().unwrap();
+    let mut prepared = LinearSystem::new(a.clone()).method("cg").on(&dev).prepare().unwrap();
     assert_eq!(prepared.format().name, "stencil");
     prepared.update_values(&irregular(&a, 0)).unwrap();
     let (format, before) = (prepared.format().clone(), dev.in_use());
@@ -87,7 +87,7 @@ fn a_format_chosen_automatically_is_left_once_and_memory_does_not_grow() {
     // Sums over a few entries per row are the same in all formats.
     let fresh = a.with_values(irregular(&a, 9999)).unwrap();
     let fresh = if 9999 % 2 == 0 { fresh } else { a };
-    assert_eq!(x, LinearSystem::new(fresh).prepare().unwrap().solve(&b).unwrap().0);
+    assert_eq!(x, LinearSystem::new(fresh).method("cg").prepare().unwrap().solve(&b).unwrap().0);
 }
 
 #[test]

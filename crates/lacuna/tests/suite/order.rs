@@ -19,8 +19,9 @@ fn solutions_are_in_the_order_given() {
     let a = scattered();
     let b: Array1<f64> = (0..600).map(|i| (i % 17) as f64 - 8.0).collect();
     let solve = |order: &str| {
-        let mut system =
-            LinearSystem::new(a.clone()).reorder(order).stop(Stop::default().rtol(1e-12)).prepare().unwrap();
+        let stop = Stop::default().rtol(1e-12);
+        let system = LinearSystem::new(a.clone()).preconditioner("jacobi").reorder(order).stop(stop);
+        let mut system = system.prepare().unwrap();
         let (x, outcome) = system.solve(b.view()).unwrap();
         assert!(outcome.converged());
         // Strided views, starting from the solution: no iterations are needed.

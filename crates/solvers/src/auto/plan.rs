@@ -193,7 +193,7 @@ pub fn plan<T: Scalar>(facts: &mut Facts<T>, asked: &Asked<'_, T>) -> Result<Pla
         };
         let plan = Plan { first, others, singular };
         let is_open = asked.method.is_none() && asked.preconditioner.is_none() && asked.remembered.is_none();
-        Ok(if is_open { considered(plan, facts) } else { plan })
+        Ok(if is_open && facts.lost().is_none() { considered(plan, facts) } else { plan })
     })(facts, asked)
 }
 
