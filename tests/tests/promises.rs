@@ -274,8 +274,7 @@ fn bytes_follow_the_number_type() {
     assert_eq!(found, [4, 8, 8, 16]);
 }
 
-/// On the CPU, passes of these methods run as special loops selected by their form: a change to a method must
-/// not lose one.
+/// On the CPU, all passes of these methods have a form with a loop of its own: a change to a method must not lose one.
 #[test]
 fn sweeps_of_methods_are_loops_on_the_cpu() {
     let a = matrix();

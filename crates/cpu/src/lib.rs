@@ -143,8 +143,8 @@ impl Cpu {
     }
 
     /// The number of sweeps in a plan's iteration that update several vectors, and how many of these run as
-    /// one loop over all vectors if there are vector instructions, as do the sweeps of the library's methods
-    /// for real numbers; the rest are interpreted. `None` for a plan of another device.
+    /// one loop over all vectors if there are vector instructions, as do those of `cg` and `bicgstab` for real numbers; the
+    /// rest are interpreted. `None` for a plan of another device.
     pub fn loops(&self, plan: PlanId) -> Option<(usize, usize)> {
         let Prepared { compiled, .. } = self.plans.get(plan.index, plan.serial)?;
         let sweeps = || {

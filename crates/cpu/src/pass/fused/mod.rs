@@ -1,4 +1,4 @@
-//! The passes of the library's methods, each as one loop over all its vectors.
+//! Passes of the commonest forms, each as one loop over all its vectors.
 //!
 //! Any pass can be interpreted ([`crate::pass::sweep`]), or run update by update ([`crate::pass::update`]), which
 //! alternates between pieces of different vectors. In one loop, every vector is a single stream from its
@@ -275,6 +275,7 @@ mod tests {
     use crate::plan::compile::Compiled;
     use lacuna_engine::{Device, HostStore, Recorder, Reference};
 
+    /// A form that is there twice would be found as the first of the two.
     #[test]
     fn every_form_is_found_as_itself() {
         let dev = Device::new(Reference::new()).scope();

@@ -1,4 +1,4 @@
-//! The passes of the library's methods.
+//! The passes that have a loop of their own, by what they compute. A form fits whatever vectors and coefficients a pass has.
 use super::form::{Form, VECTORS};
 use super::{Streams, sweep};
 use crate::simd::numbers::{Real, load, store};
@@ -98,21 +98,24 @@ macro_rules! passes {
     (@value $simd:ident $factor:ident $vector:ident) => { R::mul($simd, $factor.value, $vector.value) };
 }
 
+// Named by the updates in order, then the dot products: `Axpy` is y = y + x, `Axpys` is y = y + x + z, `Xpby` is y = x + y, `Xpbyz`
+// is y = x + y + z, `Add` is the sum of two other vectors, `Scale` the element-wise product of two. `Scaled`: such products are
+// terms. `Shared`: what the first update adds is in a later one too.
 passes! {
-    CgDescend(x p r q) { x = x + p; r = r + q; } [r . r]
-    CgDescendJacobi(x p r q z d) { x = x + p; r = r + q; z = d r; } [z . r, r . r]
-    CgStep(x p r q) { x = x + p; r = r + q; p = r + p; } [r . r]
-    CgStepPreconditioned(x p r q z mq) { x = x + p; r = r + q; z = z + mq; p = z + p; } [z . r, r . r]
-    CgStepJacobi(x p r q d) { x = x + p; r = r + q; p = d r + p; } [r . r, r . d r]
-    BiCgStabHalfJacobi(r v s d ms) { s = r + v; ms = d s; } []
-    BiCgStabAlongS(s t r0) {} [s . t, t . t, r0 . t]
-    BiCgStabDescend(x p s r t r0) { x = x + p + s; r = s + t; } [r0 . r, r . r]
-    BiCgStabDescendPreconditioned(x mp ms s r t r0) { x = x + mp + ms; r = s + t; } [r0 . r, r . r]
-    BiCgStabStep(x p s r t v r0) { x = x + p + s; r = s + t; p = r + p + v; } [r0 . r, r . r]
-    BiCgStabStepPreconditioned(x mp ms s r t p v r0) {
+    AxpyAxpyDot(x p r q) { x = x + p; r = r + q; } [r . r]
+    AxpyAxpyScaleDots(x p r q z d) { x = x + p; r = r + q; z = d r; } [z . r, r . r]
+    AxpyAxpyXpbyDot(x p r q) { x = x + p; r = r + q; p = r + p; } [r . r]
+    AxpyAxpyAxpyXpbyDots(x p r q z mq) { x = x + p; r = r + q; z = z + mq; p = z + p; } [z . r, r . r]
+    AxpyAxpyScaledXpbyDots(x p r q d) { x = x + p; r = r + q; p = d r + p; } [r . r, r . d r]
+    AddScale(r v s d ms) { s = r + v; ms = d s; } []
+    Dots(s t r0) {} [s . t, t . t, r0 . t]
+    SharedAxpysAddDots(x p s r t r0) { x = x + p + s; r = s + t; } [r0 . r, r . r]
+    AxpysAddDots(x mp ms s r t r0) { x = x + mp + ms; r = s + t; } [r0 . r, r . r]
+    SharedAxpysAddXpbyzDots(x p s r t v r0) { x = x + p + s; r = s + t; p = r + p + v; } [r0 . r, r . r]
+    AxpysAddXpbyzDots(x mp ms s r t p v r0) {
         x = x + mp + ms; r = s + t; p = r + p + v;
     } [r0 . r, r . r]
-    BiCgStabStepJacobi(x p s d r t v r0) {
+    ScaledAxpysAddXpbyzDots(x p s d r t v r0) {
         x = x + p + d s; r = s + t; p = d r + p + d v;
     } [r0 . r, r . r]
 }
