@@ -64,6 +64,37 @@ fn in_use_here(number: u32) -> bool {
     IN_USE.try_with(|used| used.borrow().contains(&number)).unwrap_or(false)
 }
 
+/// The devices that a thread was using when it made this, for the threads that run a caller's code in its place, as the rows of
+/// a format. If that code calls such a device, it would wait for a thread that waits for it; within [`Caller::run`] it is told
+/// that the device is [busy](Error::Busy).
+pub struct Caller(Vec<u32>);
+
+impl Caller {
+    /// Of this thread.
+    pub fn here() -> Self {
+        Caller(IN_USE.try_with(|used| used.borrow().clone()).unwrap_or_default())
+    }
+    /// Runs code in the place of the thread that made this.
+    pub fn run<R>(&self, code: impl FnOnce() -> R) -> R {
+        /// Leaves what this thread used before.
+        struct Back(usize);
+        impl Drop for Back {
+            fn drop(&mut self) {
+                let _ = IN_USE.try_with(|used| used.borrow_mut().truncate(self.0));
+            }
+        }
+        let lent = IN_USE.try_with(|used| {
+            let mut used = used.borrow_mut();
+            let back = Back(used.len());
+            used.extend(&self.0);
+            back
+        });
+        let done = code();
+        drop(lent);
+        done
+    }
+}
+
 impl Deref for Locked<'_> {
     type Target = dyn Backend;
     fn deref(&self) -> &Self::Target {
@@ -82,7 +113,8 @@ impl Shared {
     fn lock(&self, operation: &str) -> Result<Locked<'_>> {
         if in_use_here(self.number) {
             let message = format!(
-                "`{}` is running the function that makes this call; make it before or after the run",
+                "`{}` is running the function that makes this call, or this thread took up a task of rayon's while a call to it \
+                 waited; make the call before or after the run, or on a thread of your own",
                 self.info.name
             );
             return Err(Error::Busy { operation: operation.into(), message });

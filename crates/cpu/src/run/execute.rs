@@ -12,7 +12,9 @@ use crate::run::watch::{Watch, Watching};
 use crate::spmv::{Stored, hyb};
 use lacuna_engine::cells::{Instr, Machine};
 use lacuna_engine::sum::SEGMENT;
-use lacuna_engine::{Control, Error, History, Program, Result, Scalar, Section, catching, next_section};
+use lacuna_engine::{
+    Caller, Control, Error, History, Program, Result, Scalar, Section, catching, next_section,
+};
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
@@ -29,6 +31,8 @@ struct Shared<'a, T: Scalar> {
     barrier: Barrier,
     /// The first panic of the caller's code.
     failure: Mutex<Option<Error>>,
+    /// Who called, for that code.
+    caller: Caller,
 }
 
 // SAFETY: threads write disjoint rows and disjoint sums between barriers.
@@ -94,6 +98,7 @@ pub(crate) unsafe fn run<T: Scalar>(
         arch: start.arch,
         barrier: Barrier::new(arena.threads.len()),
         failure: Mutex::new(None),
+        caller: Caller::here(),
     };
     let _running = Running::new(1);
     let mut gang = start.helpers.map(|helpers| Gang::call(helpers, start.gather));
@@ -350,13 +355,14 @@ impl<T: Scalar> Shared<'_, T> {
         wishes
     }
 
-    /// Runs a format of the caller's. If it panics, the run is stopped: the threads meet as they always do, and
-    /// leave together.
+    /// Runs a format of the caller's, which may not call the device on any thread. If it panics, the run is stopped: the
+    /// threads meet as they always do, and leave together.
     fn foreign(&self, run: impl FnOnce()) -> u8 {
-        self.unless_failed(catching(|| {
+        let run = || {
             run();
             Ok(())
-        }))
+        };
+        self.unless_failed(self.caller.run(|| catching(run)))
     }
 
     /// Requests the end of the run if the caller's code failed, and keeps the first failure.
