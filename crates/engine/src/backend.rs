@@ -269,7 +269,7 @@ pub trait Backend: Any + Send {
     /// [`Error::Stale`] if the plan, or something that the program uses, is not there any more; device failures.
     fn execute(&mut self, program: &Program, plan: PlanId, run: Run<'_>) -> Result<Finish> {
         let _ = plan;
-        step_by_step(self, program, run)
+        run_by(&mut |op, state| self.step(op, state), program, run)
     }
     /// Runs one operation. Provided: by the primitive for it, and functions of the host on copies of their vectors.
     ///
@@ -285,7 +285,7 @@ pub trait Backend: Any + Send {
             &Kind::BasisDot { v, w, h } => self.basis_dot(v, w, h, pass, state),
             &Kind::BasisAxpy { v, h, w, add } => self.basis_axpy(v, h, add, w, pass, state),
             Kind::Host { f, x, y } => {
-                if !guards_hold(self, pass)? {
+                if !guards_hold(pass, &mut |cells, to| self.read(cells, to))? {
                     return Ok(());
                 }
                 with_number!(x.kind, T => {
@@ -353,7 +353,16 @@ pub fn check_copy(from: Vector, to: Vector) -> Result<()> {
 ///
 /// # Errors
 /// As the operations.
-pub fn step_by_step<B: Backend + ?Sized>(dev: &mut B, program: &Program, run: Run<'_>) -> Result<Finish> {
+pub fn step_by_step(dev: &mut dyn Backend, program: &Program, run: Run<'_>) -> Result<Finish> {
+    run_by(&mut |op, state| dev.step(op, state), program, run)
+}
+
+/// Runs a program, each operation by `step`.
+fn run_by(
+    step: &mut dyn FnMut(&Op, State<'_>) -> Result<()>,
+    program: &Program,
+    run: Run<'_>,
+) -> Result<Finish> {
     let Run { limit, history, mut watch } = run;
     history.reset(limit);
     let mut control = Control::new(limit, program.confirms());
@@ -362,7 +371,7 @@ pub fn step_by_step<B: Backend + ?Sized>(dev: &mut B, program: &Program, run: Ru
     while control.section != Section::Stopped {
         control.enter(section);
         for op in program.section(section) {
-            dev.step(op, State { control: &mut control, history })?;
+            step(op, State { control: &mut control, history })?;
             if control.halted() {
                 break;
             }
@@ -394,14 +403,14 @@ pub fn next_section(program: &Program, section: Section, control: &Control) -> S
     }
 }
 
-/// Whether the conditions of an operation hold.
-fn guards_hold<B: Backend + ?Sized>(dev: &mut B, pass: &Sweep) -> Result<bool> {
+/// Whether the conditions of an operation hold, by the values that `read` gets of cells.
+fn guards_hold(pass: &Sweep, read: &mut dyn FnMut(&[Cell], &mut [u8]) -> Result<()>) -> Result<bool> {
     let mut guards: Vec<Instr> =
         pass.before.iter().filter(|instr| matches!(instr, Instr::OnlyIf { .. })).copied().collect();
     let Some(first) = pass.cells.first().filter(|_| !guards.is_empty()) else { return Ok(true) };
     with_number!(first.kind, T => {
         let mut cells = vec![<T as num_traits::Zero>::zero(); pass.cells.len()];
-        dev.read(&pass.cells, bytemuck::cast_slice_mut(&mut cells))?;
+        read(&pass.cells, bytemuck::cast_slice_mut(&mut cells))?;
         let local = |number: &mut u32| {
             *number = pass.cells.iter().position(|cell| cell.index == *number).unwrap_or(0) as u32;
         };
