@@ -67,6 +67,10 @@ impl Cuda {
     pub fn allocations(&self) -> usize {
         self.store.pool.allocations()
     }
+    /// Bytes of device memory in use, without what is kept for reuse.
+    pub fn in_use_bytes(&self) -> usize {
+        self.store.pool.in_use() + self.workspace.in_use()
+    }
     /// How a plan is executed: `Graph` becomes `Jit` in the first run that finds the kernel compiled. `None` for one that
     /// calls functions of the host, or is not there.
     pub fn mode_of(&self, plan: PlanId) -> Option<Mode> {

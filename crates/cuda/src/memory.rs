@@ -128,4 +128,8 @@ impl Pool {
     pub(crate) fn allocations(&self) -> usize {
         self.lock().allocations
     }
+    /// Bytes of buffers that somebody holds.
+    pub(crate) fn in_use(&self) -> usize {
+        self.lock().in_use
+    }
 }
