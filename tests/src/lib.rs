@@ -116,7 +116,7 @@ macro_rules! conformance {
                     let name = concat!(stringify!($file), "::", stringify!($case));
                     if super::super::runs(name) {
                         $around(name, &|| {
-                            $crate::$file::$case::<$type>(|| lacuna_engine::Device::new(($make)().expect("a backend that was made before")));
+                            $crate::$file::$case::<$type>(|| $crate::device(($make)().expect("a backend that was made before")));
                         });
                     }
                 }
@@ -128,6 +128,11 @@ macro_rules! conformance {
 /// Runs a case: how [`conformance!`] does it unless it is told otherwise.
 pub fn run_case(_name: &str, case: &dyn Fn()) {
     case();
+}
+
+/// A device on a backend: [`conformance!`] names nothing of the engine, which a caller need not have as a dependency.
+pub fn device(backend: impl lacuna_engine::Backend) -> lacuna_engine::Device {
+    lacuna_engine::Device::new(backend)
 }
 
 /// The serial reference, with memory that is freed with it.
