@@ -1,5 +1,6 @@
 //! Work shared among the threads of rayon. The scheduler is compiled once, and what handles tasks and results once for
-//! each of their types, not for each closure: a use costs little more code than a loop. Results never depend on the number of threads.
+//! each of their types, not for each closure or iterator: a use costs little more code than a loop. Results never depend on
+//! the number of threads.
 use lacuna_engine::{Result, pages};
 use rayon::prelude::*;
 use std::mem::MaybeUninit;
@@ -27,11 +28,17 @@ pub type Check<'a> = Option<&'a mut dyn FnMut() -> Result<()>>;
 struct Slots<I>(Vec<Mutex<Option<I>>>);
 
 impl<I> Slots<I> {
-    fn of(tasks: impl Iterator<Item = I>) -> Self {
-        Slots(tasks.map(|task| Mutex::new(Some(task))).collect())
+    fn of(next: Next<'_, I>) -> Self {
+        let mut slots = Vec::new();
+        while let Some(task) = next() {
+            slots.push(Mutex::new(Some(task)));
+        }
+        Slots(slots)
     }
     fn empty(count: usize) -> Self {
-        Slots((0..count).map(|_| Mutex::new(None)).collect())
+        let mut slots = Vec::with_capacity(count);
+        slots.resize_with(count, || Mutex::new(None));
+        Slots(slots)
     }
     #[inline(never)]
     fn take(&self, at: usize) -> Option<I> {
@@ -42,25 +49,34 @@ impl<I> Slots<I> {
         *self.0[at].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
     }
     fn into_results(self) -> Vec<I> {
-        let done = |slot: Mutex<Option<I>>| match slot.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(result) => result,
-            None => unreachable!("every task is done"),
-        };
-        self.0.into_iter().map(done).collect()
+        let mut results = Vec::with_capacity(self.0.len());
+        for slot in self.0 {
+            match slot.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                Some(result) => results.push(result),
+                None => unreachable!("every task is done"),
+            }
+        }
+        results
     }
+}
+
+/// Returns the tasks, one after the other.
+type Next<'a, I> = &'a mut dyn FnMut() -> Option<I>;
+
+/// What a thread does with each of its tasks, in working memory of its own.
+type Work<'a, I, R> = Box<dyn FnMut(I) -> R + Send + 'a>;
+
+/// Makes the [`Work`] of a thread.
+type Make<'a, I, R> = &'a (dyn Fn() -> Work<'a, I, R> + Sync);
+
+/// Whether the calling thread does everything.
+fn alone(units: usize) -> bool {
+    units < LARGE || rayon::current_num_threads() == 1
 }
 
 /// Runs `work` for each task, in no particular order.
 pub fn for_each<I: Send>(tasks: impl IntoIterator<Item = I>, work: impl Fn(I) + Sync) {
-    do_all(Slots::of(tasks.into_iter()), &work);
-}
-
-fn do_all<I: Send>(tasks: Slots<I>, work: &(dyn Fn(I) + Sync)) {
-    run(tasks.0.len(), &|next| {
-        while let Some(at) = next() {
-            tasks.take(at).into_iter().for_each(work);
-        }
-    });
+    for_each_large(usize::MAX, tasks, work);
 }
 
 /// [`for_each`] on the calling thread alone for fewer than 20 000 units of work, as in [`map_large`].
@@ -69,12 +85,30 @@ pub(crate) fn for_each_large<I: Send>(
     tasks: impl IntoIterator<Item = I>,
     work: impl Fn(I) + Sync,
 ) {
-    if units < LARGE { tasks.into_iter().for_each(work) } else { for_each(tasks, work) }
+    let mut tasks = tasks.into_iter();
+    do_all(alone(units), &mut || tasks.next(), &work);
+}
+
+fn do_all<I: Send>(alone: bool, tasks: Next<'_, I>, work: &(dyn Fn(I) + Sync)) {
+    if alone {
+        while let Some(task) = tasks() {
+            work(task);
+        }
+        return;
+    }
+    let tasks = Slots::of(tasks);
+    run(tasks.0.len(), &|next| {
+        while let Some(at) = next() {
+            if let Some(task) = tasks.take(at) {
+                work(task);
+            }
+        }
+    });
 }
 
 /// The results of `work` for each task, in task order.
 pub fn map<I: Send, R: Send>(tasks: impl IntoIterator<Item = I>, work: impl Fn(I) -> R + Sync) -> Vec<R> {
-    map_with(tasks, || (), |(), task| work(task))
+    map_large(usize::MAX, tasks, work)
 }
 
 /// [`map`] on the calling thread alone for fewer than 20 000 units of work, such as entries of a
@@ -84,30 +118,44 @@ pub fn map_large<I: Send, R: Send>(
     tasks: impl IntoIterator<Item = I>,
     work: impl Fn(I) -> R + Sync,
 ) -> Vec<R> {
-    if units < LARGE { tasks.into_iter().map(work).collect() } else { map(tasks, work) }
+    let mut tasks = tasks.into_iter();
+    map_all(alone(units), &mut || tasks.next(), &|| Box::new(&work))
 }
 
 /// The results of `work` for each task, in task order. Each thread repeatedly takes the next task, with the
 /// memory that `init` created for it once.
-pub fn map_with<I: Send, M, R: Send>(
+pub fn map_with<I: Send, M: Send, R: Send>(
     tasks: impl IntoIterator<Item = I>,
     init: impl Fn() -> M + Sync,
     work: impl Fn(&mut M, I) -> R + Sync,
 ) -> Vec<R> {
-    map_all(Slots::of(tasks.into_iter()), &init, &work)
+    let mut tasks = tasks.into_iter();
+    map_all(alone(usize::MAX), &mut || tasks.next(), &|| with_memory(init(), &work))
 }
 
-fn map_all<I: Send, M, R: Send>(
-    tasks: Slots<I>,
-    init: &(dyn Fn() -> M + Sync),
-    work: &(dyn Fn(&mut M, I) -> R + Sync),
-) -> Vec<R> {
+/// Working memory, and what is done in it.
+fn with_memory<'a, I, M: Send + 'a, R>(
+    mut memory: M,
+    work: &'a (impl Fn(&mut M, I) -> R + Sync),
+) -> Work<'a, I, R> {
+    Box::new(move |task| work(&mut memory, task))
+}
+
+fn map_all<'a, I: Send, R: Send>(alone: bool, tasks: Next<'_, I>, make: Make<'a, I, R>) -> Vec<R> {
+    if alone {
+        let (mut work, mut results) = (None, Vec::new());
+        while let Some(task) = tasks() {
+            results.push(work.get_or_insert_with(make)(task));
+        }
+        return results;
+    }
+    let tasks = Slots::of(tasks);
     let results = Slots::empty(tasks.0.len());
     run(tasks.0.len(), &|next| {
-        let mut memory = None;
+        let mut work = None;
         while let Some(at) = next() {
             if let Some(task) = tasks.take(at) {
-                results.put(at, work(memory.get_or_insert_with(init), task));
+                results.put(at, work.get_or_insert_with(make)(task));
             }
         }
     });
@@ -124,19 +172,35 @@ pub fn map_checked<I: Send, M: Send, R: Send>(
     init: impl Fn() -> M + Sync,
     work: impl Fn(&mut M, I) -> R + Sync,
 ) -> Result<Vec<R>> {
-    let Some(check) = check else { return Ok(map_with(tasks, init, work)) };
-    let memory = Pool::new(init);
-    let (mut tasks, mut done) = (tasks.into_iter(), Vec::new());
+    let mut tasks = tasks.into_iter();
+    in_batches(&mut || tasks.next(), check, &|| with_memory(init(), &work))
+}
+
+fn in_batches<I: Send, R: Send>(
+    tasks: Next<'_, I>,
+    check: Check<'_>,
+    make: Make<'_, I, R>,
+) -> Result<Vec<R>> {
+    let alone = alone(usize::MAX);
+    let Some(check) = check else { return Ok(map_all(alone, tasks, make)) };
+    let workers = Pool::new(make);
+    let mut done = Vec::new();
     let threads = rayon::current_num_threads();
     let mut size = threads;
     loop {
         check()?;
-        let batch: Vec<I> = tasks.by_ref().take(size).collect();
-        if batch.is_empty() {
+        let (before, start, mut left) = (done.len(), Instant::now(), size);
+        let mut batch = || {
+            left = left.checked_sub(1)?;
+            tasks()
+        };
+        done.append(&mut map_all(alone, &mut batch, &|| {
+            let mut worker = workers.take();
+            Box::new(move |task| worker(task))
+        }));
+        if done.len() == before {
             return Ok(done);
         }
-        let start = Instant::now();
-        done.extend(map_with(batch, || memory.take(), |memory, task| work(memory, task)));
         let by = BETWEEN_CHECKS.as_secs_f64() / start.elapsed().as_secs_f64().max(1e-6);
         size = ((size as f64 * by.min(4.0)) as usize).max(threads);
     }

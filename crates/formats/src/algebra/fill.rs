@@ -38,7 +38,7 @@ pub fn fill_rows<T: Scalar>(
 }
 
 /// [`fill_rows`] with working memory for each thread, created by `init`.
-pub fn fill_rows_with<T: Scalar, M>(
+pub fn fill_rows_with<T: Scalar, M: Send>(
     operation: &'static str,
     rows: usize,
     cols: usize,
@@ -89,7 +89,7 @@ pub fn fill_rows_with<T: Scalar, M>(
 ///
 /// # Errors
 /// [`Error::Entry`] for the first value that is not finite; [`Error::OutOfMemory`].
-pub fn refill_rows_with<T: Scalar, M>(
+pub fn refill_rows_with<T: Scalar, M: Send>(
     operation: &'static str,
     pattern: &Csr<T>,
     init: impl Fn() -> M + Sync,

@@ -99,6 +99,19 @@ impl<T: Scalar> RowWriter<T> {
         self.memory = (order, own_columns, values);
     }
 
+    /// This, if it has so many rows without an error.
+    fn finished(mut self, count: usize) -> Result<Self> {
+        match self.error.take() {
+            Some(error) => Err(error),
+            None if self.ends.len() != count => {
+                let message =
+                    format!("expected {count} rows from {}, got {}", self.first_row, self.ends.len());
+                Err(Error::Structure { operation: self.operation.into(), message })
+            }
+            None => Ok(self),
+        }
+    }
+
     /// Describes the error of the row that begins at an entry.
     #[cold]
     fn wrong(&self, start: usize) -> Error {
@@ -118,7 +131,7 @@ impl<T: Scalar> RowWriter<T> {
 }
 
 /// `columns` by increasing column, each with its original position: `column << 32 | place`.
-pub(super) fn sort_order(columns: &[u32], order: &mut Vec<u64>) {
+pub(crate) fn sort_order(columns: &[u32], order: &mut Vec<u64>) {
     order.clear();
     order.extend(columns.iter().zip(0u64..).map(|(&c, k)| u64::from(c) << 32 | k));
     order.sort_unstable();
@@ -165,13 +178,25 @@ pub fn build_rows_with<T: Scalar, M: Send>(
     init: impl Fn() -> M + Sync,
     fill: impl Fn(&mut M, Range<usize>, &mut RowWriter<T>) + Sync,
 ) -> Result<Csr<T>> {
-    let structure = |message: String| Error::Structure { operation: operation.into(), message };
-    let ends = [0].into_iter().chain(runs.iter().map(|run| run.end));
-    let follow = runs.iter().map(|run| run.start).chain([rows]).eq(ends);
-    if !follow || runs.iter().any(|run| run.start > run.end) {
-        return Err(structure(format!("expected runs that cover {rows} rows, got {runs:?}")));
-    }
+    check_runs(operation, rows, &runs)?;
     joined(operation, rows, cols, written(operation, cols, runs, check, init, fill)?)
+}
+
+/// Fails unless the runs are consecutive and cover all rows.
+fn check_runs(operation: &'static str, rows: usize, runs: &[Range<usize>]) -> Result<()> {
+    let mut end = 0;
+    for run in runs {
+        if run.start != end || run.end < end {
+            end = usize::MAX;
+            break;
+        }
+        end = run.end;
+    }
+    if end == rows {
+        return Ok(());
+    }
+    let message = format!("expected runs that cover {rows} rows, got {runs:?}");
+    Err(Error::Structure { operation: operation.into(), message })
 }
 
 /// The rows of some runs, each written by `fill` on some thread.
@@ -183,20 +208,15 @@ pub(super) fn written<T: Scalar, M: Send>(
     init: impl Fn() -> M + Sync,
     fill: impl Fn(&mut M, Range<usize>, &mut RowWriter<T>) + Sync,
 ) -> Result<Vec<RowWriter<T>>> {
-    let write = |memory: &mut M, run: Range<usize>| {
-        let mut out = RowWriter::new(operation, &run, cols);
-        let count = run.len();
+    all(map_checked(runs, check, init, |memory: &mut M, run| {
+        let (mut out, count) = (RowWriter::new(operation, &run, cols), run.len());
         fill(memory, run, &mut out);
-        match out.error.take() {
-            Some(error) => Err(error),
-            None if out.ends.len() != count => {
-                let message = format!("expected {count} rows from {}, got {}", out.first_row, out.ends.len());
-                Err(Error::Structure { operation: operation.into(), message })
-            }
-            None => Ok(out),
-        }
-    };
-    map_checked(runs, check, init, write)?.into_iter().collect()
+        out.finished(count)
+    })?)
+}
+
+fn all<T: Scalar>(written: Vec<Result<RowWriter<T>>>) -> Result<Vec<RowWriter<T>>> {
+    written.into_iter().collect()
 }
 
 /// Joins consecutive runs of rows into a matrix.

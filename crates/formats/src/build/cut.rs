@@ -2,10 +2,14 @@
 
 /// The beginning of an array split into consecutive parts of these lengths.
 pub(crate) fn cut<T>(array: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
-    let lengths = lengths.into_iter();
-    let mut parts = Vec::with_capacity(lengths.size_hint().0);
+    let mut lengths = lengths.into_iter();
+    parts(array, &mut || lengths.next())
+}
+
+fn parts<'a, T>(array: &'a mut [T], lengths: &mut dyn FnMut() -> Option<usize>) -> Vec<&'a mut [T]> {
+    let mut parts = Vec::new();
     let mut rest = array;
-    for length in lengths {
+    while let Some(length) = lengths() {
         let part;
         (part, rest) = rest.split_at_mut(length);
         parts.push(part);
