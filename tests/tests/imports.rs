@@ -30,8 +30,9 @@ fn dependencies(manifest: &str) -> BTreeMap<String, Vec<String>> {
             let header = header.trim_end_matches(']');
             // `[dependencies.lacuna-engine]` is both a table and a name.
             let (head, name) = header.rsplit_once('.').unwrap_or((header, ""));
-            table = if name.starts_with("lacuna") { head.into() } else { header.into() };
-            if name.starts_with("lacuna") {
+            let names_one = name.starts_with("lacuna") && head.ends_with("dependencies");
+            table = if names_one { head.into() } else { header.into() };
+            if names_one {
                 tables.entry(table.clone()).or_default().push(name.into());
             }
         } else if line.starts_with("lacuna") && table.ends_with("dependencies") {
