@@ -403,8 +403,11 @@ pub fn next_section(program: &Program, section: Section, control: &Control) -> S
     }
 }
 
+/// Gets the values of cells.
+type Read<'a> = &'a mut dyn FnMut(&[Cell], &mut [u8]) -> Result<()>;
+
 /// Whether the conditions of an operation hold, by the values that `read` gets of cells.
-fn guards_hold(pass: &Sweep, read: &mut dyn FnMut(&[Cell], &mut [u8]) -> Result<()>) -> Result<bool> {
+fn guards_hold(pass: &Sweep, read: Read<'_>) -> Result<bool> {
     let mut guards: Vec<Instr> =
         pass.before.iter().filter(|instr| matches!(instr, Instr::OnlyIf { .. })).copied().collect();
     let Some(first) = pass.cells.first().filter(|_| !guards.is_empty()) else { return Ok(true) };

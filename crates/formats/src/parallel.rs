@@ -196,7 +196,10 @@ fn in_batches<I: Send, R: Send>(
         };
         done.append(&mut map_all(alone, &mut batch, &|| {
             let mut worker = workers.take();
-            Box::new(move |task| worker(task))
+            Box::new(move |task| {
+                let work = &mut *worker;
+                work(task)
+            })
         }));
         if done.len() == before {
             return Ok(done);
