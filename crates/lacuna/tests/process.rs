@@ -257,7 +257,9 @@ fn many_systems(dev: &Device, many: usize) {
     let (bytes, pages) = at_first;
     let last = held(dev);
     assert!(last <= 2 * bytes, "{last} bytes on the device, {bytes} after a quarter of the systems");
-    if let Some((first, last)) = pages.zip(resident()) {
+    // Kernels are compiled beside the solves, until each kind has been solved some times.
+    let settled = many / 4 >= 5 * kinds.len();
+    if let Some((first, last)) = pages.zip(resident()).filter(|_| settled) {
         assert!(last < first + 1000, "{last} pages, {first} after a quarter of the systems");
     }
 }
