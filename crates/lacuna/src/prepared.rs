@@ -258,7 +258,7 @@ impl<T: Scalar> Prepared<T> {
     ///
     /// let a = Spec::parse("gen:poisson2d:20x20")?.build::<f64>()?;
     /// let (values, b) = (a.values().to_vec(), vec![1.0; a.rows()]);
-    /// let mut system = LinearSystem::new(a).prepare()?;
+    /// let mut system = LinearSystem::new(a).method("cg").prepare()?;
     /// assert_eq!(system.format().name, "stencil");
     /// for step in 1..4 {
     ///     let softer = |(k, v): (usize, &f64)| v / (1.0 + (step * k) as f64 / 1e6);

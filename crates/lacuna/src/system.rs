@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// let a = Csr::<f64>::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0, 1.0, 1.0, 3.0])?;
 /// let (x, outcome) = solve(&a, &[1.0, 2.0])?;
 /// assert!((x[0] - 1.0 / 11.0).abs() < 1e-8 && (x[1] - 7.0 / 11.0).abs() < 1e-8);
-/// assert!(outcome.choices[0].starts_with("method cg: the matrix is symmetric"));
+/// assert!(outcome.choices[0].starts_with("method "), "what was chosen, and why");
 /// # Ok::<(), lacuna::Error>(())
 /// ```
 ///
