@@ -214,7 +214,9 @@ fn many_systems_dropped_in_any_order_leave_nothing_behind() {
         let some = if backend.name == "cpu" { 600 } else { 120 };
         let many = if std::env::var_os("LACUNA_MANY").is_some() { 10_000 } else { some };
         if let Some(dev) = own_device(backend.name) {
+            let start = std::time::Instant::now();
             many_systems(&dev, many);
+            eprintln!("{}: {many} systems in {:.1?}", backend.name, start.elapsed());
         }
     }
 }
@@ -250,6 +252,9 @@ fn many_systems(dev: &Device, many: usize) {
         }
         if made == many / 4 {
             at_first = (held(dev), resident());
+        }
+        if made % (many / 8) == 0 {
+            eprintln!("{made} systems: {} bytes on the device, {:?} pages", held(dev), resident());
         }
     }
     drop(alive);
