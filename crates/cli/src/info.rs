@@ -3,10 +3,11 @@ use crate::args::InfoArgs;
 use crate::plot;
 use crate::scaling::Scaling;
 use crate::spmv::became;
+use lacuna::formats::algebra::lost_symmetry;
 use lacuna::formats::{
     Candidate, MATCHING, ORDERS, Profile, candidates, choose_format, heaviest_diagonal, reorder,
 };
-use lacuna::solvers::{RitzValues, balanced};
+use lacuna::solvers::{RitzValues, balanced, explain};
 use lacuna::{
     Chosen, Complex64, Csr, Device, DeviceInfo, Format, LinearSystem, NumberType, Scalar, Structure, Tuned,
     default_device, tune_format,
@@ -61,6 +62,10 @@ struct Facts<'a> {
     measured: Option<Measured>,
     orders: Vec<Ordered>,
     scaling: Option<Scaling>,
+    /// By how much entries differ from their mirror images, if the matrix is not Hermitian by rounding alone.
+    by_rounding: Option<f64>,
+    /// Why it is singular, if its structure or the sums of its rows or columns say so.
+    singular: Vec<String>,
     why: bool,
 }
 
@@ -148,6 +153,8 @@ impl<'a> Facts<'a> {
             measured,
             orders,
             scaling,
+            by_rounding: lost_symmetry(a),
+            singular: explain(a, &vec![T::zero(); a.rows()]),
             why,
         })
     }
@@ -195,7 +202,13 @@ impl<'a> Facts<'a> {
             self.kind.name(),
             bytes(self.bytes as u64)
         )?;
-        writeln!(text, "  symmetry    {}", self.symmetry())?;
+        let by_rounding = match self.by_rounding {
+            Some(off) => {
+                format!("; lost by rounding alone: entries differ by {off:.1e} of themselves at most")
+            }
+            None => String::new(),
+        };
+        writeln!(text, "  symmetry    {}{by_rounding}", self.symmetry())?;
         writeln!(
             text,
             "  rows        {} to {} entries, {:.2} on average, standard deviation {:.2}, {} empty; lengths in no order: {:.0} %",
@@ -217,6 +230,9 @@ impl<'a> Facts<'a> {
         let fill = s.block_fill.iter().map(|(size, fill)| format!("{size}x{size} {:.0} %", 100.0 * fill));
         let fill = fill.collect::<Vec<_>>().join(", ");
         writeln!(text, "  blocks      filled: {fill}")?;
+        for line in &self.singular {
+            writeln!(text, "  singular    {line}")?;
+        }
         if let Some(scaling) = &self.scaling {
             scaling.write(text, s.rows.min(s.cols))?;
         }
@@ -291,6 +307,8 @@ impl<'a> Facts<'a> {
             "hermitian": s.hermitian,
             "skew_symmetric": s.skew_symmetric,
             "pattern_symmetric": s.pattern_symmetric,
+            "symmetric_but_for": self.by_rounding,
+            "singular": self.singular,
             "row": {
                 "min": s.row_min,
                 "max": s.row_max,

@@ -188,6 +188,7 @@ impl Solve<'_> {
             .preconditioner(&self.args.precond)
             .format(&self.args.format)
             .reorder(&self.args.reorder)
+            .scale(&self.args.scale)
             .refine(self.args.refine)
             .stop(stop);
         match self.args.restart {

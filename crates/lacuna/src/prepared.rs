@@ -224,6 +224,7 @@ impl<T: Scalar> Prepared<T> {
             solve(system, b, solution)?;
             if let Some(ordered) = system.as_matrix() {
                 ordered.restore(solution, |i, v| x[i] = v);
+                ordered.note_unscaled(&mut self.outcome, b, solution)?;
             }
             return Ok(&self.outcome);
         }
@@ -246,12 +247,12 @@ impl<T: Scalar> Prepared<T> {
     /// Gives the matrix new values on the same pattern, in the order of [`Csr::values`](crate::formats::Csr::values) of the matrix that
     /// was prepared, and updates the preconditioner. The method and the preconditioner stay those that the next solve begins with.
     ///
-    /// Nothing is allocated on the device, with one exception. If the values do not fit the format (`stencil`
+    /// Nothing is allocated on the device, with two exceptions. If the values do not fit the format (`stencil`
     /// needs the same coefficients at all points of a grid, `dia-sym` a symmetric matrix, `packed` short
     /// numbers), or if the matrix is no longer Hermitian and the method needs `Aᴴ`, the matrix is stored
     /// again in a format for any values. This happens at most once per system; [`Prepared::format`] and
     /// [`Outcome::choices`] report it, and [`Prepared::matrix`] and [`Prepared::solver`] then return new
-    /// handles.
+    /// handles. If what the preconditioner kept, such as the pivots of `ilut`, does not suit the values, it is set up anew.
     ///
     /// ```
     /// use lacuna::prelude::*;

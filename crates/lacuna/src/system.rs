@@ -163,6 +163,25 @@ impl<T: Scalar> LinearSystem<T> {
         self.request.reorder = name.into();
         self
     }
+    /// Scales rows and columns before the solve, by powers of two, which rounds nothing: by name, see
+    /// [`SCALINGS`](lacuna_formats::factor::SCALINGS); `none` is the default. For a matrix whose rows or columns differ in size by many
+    /// powers of ten, because their units do. Right-hand sides and solutions stay in the given units; the tolerance and the residuals
+    /// are those of the scaled rows, and [`Outcome::notes`] has the residual of the given ones. New values keep the factors.
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    ///
+    /// // Row 1 in other units.
+    /// let a = Csr::<f64>::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0, 1.0, 1e12, 3e12])?;
+    /// let mut system = LinearSystem::new(a).method("bicgstab").preconditioner("none").scale("rows").prepare()?;
+    /// let (x, outcome) = system.solve(&[1.0, 2e12])?;
+    /// assert!(outcome.converged() && (x[0] - 1.0 / 11.0).abs() < 1e-8);
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
+    pub fn scale(mut self, name: &str) -> Self {
+        self.request.scale = name.into();
+        self
+    }
     /// Stores the conjugate transpose on the device too, in the same format. This takes as much memory again
     /// unless the matrix is Hermitian. For methods of your own that need `Aᴴ x`, see
     /// [`Method::needs_adjoint`](crate::Method::needs_adjoint).

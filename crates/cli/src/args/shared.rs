@@ -1,6 +1,7 @@
 //! Arguments shared by several commands.
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, value_parser};
+use lacuna::formats::factor::SCALINGS;
 use lacuna::formats::{MATCHING, ORDERS};
 use lacuna::solvers;
 use lacuna::{Device, DeviceOptions};
@@ -109,6 +110,11 @@ pub(super) fn orders() -> PossibleValuesParser {
 pub(super) fn orders_of_solve() -> PossibleValuesParser {
     let names = ORDERS.iter().chain([&MATCHING]).map(|o| o.name);
     PossibleValuesParser::new(["none", "auto"].into_iter().chain(names))
+}
+
+/// The ways of scaling rows and columns.
+pub(super) fn scalings() -> PossibleValuesParser {
+    PossibleValuesParser::new(["none"].into_iter().chain(SCALINGS.iter().map(|scaling| scaling.name)))
 }
 
 /// Parses a number of iterations, 0 included.

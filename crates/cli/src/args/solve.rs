@@ -1,7 +1,7 @@
 //! Arguments of `lacuna solve` and `lacuna spmv`.
 use super::shared::{
     PLOT, PlaceArgs, ReportArgs, count, method, names, orders, orders_of_solve, preconditioner, restart,
-    vectors,
+    scalings, vectors,
 };
 use clap::Args;
 use lacuna::formats::FORMATS;
@@ -40,6 +40,10 @@ pub(crate) struct SolveArgs {
     /// much. With an automatic method, rows move where the diagonal has zeros (`matching`)
     #[arg(long, default_value = "none", value_parser = orders_of_solve())]
     pub(crate) reorder: String,
+    /// Scale rows, columns or both by powers of two before the solve, where their units differ by many powers of ten; `symmetric`
+    /// keeps a symmetric matrix symmetric. The tolerance is then that of the scaled rows
+    #[arg(long, default_value = "none", value_parser = scalings())]
+    pub(crate) scale: String,
     /// The number type [default: f64, or c64 if the input is complex]
     #[arg(long = "type", value_enum)]
     pub(crate) number: Option<TypeName>,

@@ -1,4 +1,4 @@
-//! Rejects a matrix that is not Hermitian, and names the entry.
+//! Matrices that are not Hermitian: the entry that says so, and whether rounding explains it.
 use crate::Csr;
 use lacuna_engine::{Error, Result, Scalar};
 
@@ -16,6 +16,23 @@ pub fn check_hermitian<T: Scalar>(operation: &str, a: &Csr<T>) -> Result<()> {
     let (own, image) = (text(a.get(row, column)), text(a.get(column, row)));
     let message = format!("it is {own}, its mirror entry is {image}; expected a Hermitian matrix");
     Err(Error::Entry { operation: operation.into(), row, column, message })
+}
+
+/// Units of rounding by which an entry may differ from its mirror image if that is said to be rounding.
+const UNITS: f64 = 8.0;
+
+/// By how much entries differ from their mirror images at most, relative to themselves, in a matrix that is not Hermitian by
+/// rounding alone, as `S A S` computed from a Hermitian `A`. `None` for any other matrix, Hermitian ones included.
+pub fn lost_symmetry<T: Scalar>(a: &Csr<T>) -> Option<f64> {
+    let difference = |i: usize, j: usize, v: T| {
+        let off = (v - a.get(j, i)?.conj()).modulus();
+        (off <= UNITS * T::EPSILON * v.modulus()).then(|| if off == 0.0 { 0.0 } else { off / v.modulus() })
+    };
+    if a.rows() != a.cols() {
+        return None;
+    }
+    let most = a.entries().try_fold(0.0, |most, (i, j, v)| Some(f64::max(most, difference(i, j, v)?)));
+    most.filter(|most| *most > 0.0)
 }
 
 /// Visits the entries above the diagonal by rows, which visits those below by columns. Each row keeps a

@@ -20,7 +20,7 @@ mod window;
 
 pub use fill::{fill_rows, fill_rows_with, refill_rows_with};
 pub use galerkin::{GalerkinPlan, galerkin, galerkin_by_cells};
-pub use hermitian::check_hermitian;
+pub use hermitian::{check_hermitian, lost_symmetry};
 pub use operators::CsrTransposed;
 pub use product::{ProductPlan, product};
 pub use rows::{RowWriter, build_rows, build_rows_with};

@@ -50,6 +50,14 @@ impl<T: Scalar> Csr<T> {
         merged("Csr::plus", self, other, |v| v)
     }
 
+    /// The Hermitian part of a square matrix, `(A + Aᴴ) / 2`.
+    ///
+    /// # Errors
+    /// As [`Csr::plus`].
+    pub fn hermitian_part(&self) -> Result<Self> {
+        self.plus(&self.adjoint())?.scaled(T::from_parts(0.5, 0.0))
+    }
+
     /// The difference of two matrices, with an entry where either has one.
     ///
     /// # Errors

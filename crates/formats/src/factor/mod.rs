@@ -10,7 +10,7 @@ mod ilut;
 mod pivots;
 
 pub use column_order::{column_order, diagonal_order};
-pub use equilibrate::equilibrated;
+pub use equilibrate::{SCALINGS, ScalingInfo, equilibrated, scaling};
 pub use ic0::ic0;
 pub use ilu0::ilu0;
 pub use ilut::{Ilut, IlutOptions, ilut};

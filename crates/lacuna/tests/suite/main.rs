@@ -12,6 +12,7 @@ mod order;
 mod own_method;
 mod real;
 mod refine;
+mod sequences;
 mod vectors;
 
 use lacuna::Device;

@@ -190,3 +190,27 @@ fn a_chosen_preconditioner_gives_way_to_values_it_does_not_take() {
     let mut prepared = LinearSystem::new(a.clone()).preconditioner("multigrid").prepare().unwrap();
     assert!(matches!(prepared.update_values(&symmetric(1)), Err(Error::Unsupported { .. })));
 }
+
+#[test]
+fn a_preconditioner_that_fell_behind_is_set_up_anew() {
+    // Entries that the threshold drops at first are large later.
+    let a = Spec::parse("gen:convection:15x15:5").unwrap().build::<f64>().unwrap();
+    let weights = |on: f64, off: f64| -> Vec<f64> {
+        a.entries().map(|(i, j, v)| v * if i == j { on } else { off }).collect()
+    };
+    let b = vec![1.0; a.rows()];
+    let prepared = |values: &[f64]| {
+        let a = a.with_values(values.to_vec()).unwrap();
+        LinearSystem::new(a).method("bicgstab").preconditioner("ilut").prepare().unwrap()
+    };
+    let mut system = prepared(&weights(1.0, 1e-9));
+    assert_eq!(system.solve(&b).unwrap().1.iterations, 1);
+    for values in [weights(1e-9, 1.0), weights(1.0, 1.0)] {
+        system.update_values(&values).unwrap();
+        let (x, outcome) = system.solve(&b).unwrap();
+        assert!(outcome.converged(), "{outcome:?}");
+        let (y, _) = prepared(&values).solve(&b).unwrap();
+        let largest = y.iter().fold(0.0, |most: f64, v| most.max(v.abs()));
+        assert!(x.iter().zip(&y).all(|(x, y)| (x - y).abs() < 1e-4 * largest));
+    }
+}

@@ -150,3 +150,93 @@ fn methods_that_need_the_adjoint_say_so_without_it() {
     assert!(error.to_string().contains("does not know its transpose"), "{error}");
     LinearSystem::new(scattered()).method(turned).with_adjoint().prepare().unwrap();
 }
+
+/// Numbers over `2·decades` powers of ten, in no order.
+fn units(n: usize, decades: i32) -> Vec<f64> {
+    (0..n).map(|i| 10f64.powi((i * 7919 % 601) as i32 % (2 * decades + 1) - decades) * 1.7).collect()
+}
+
+#[test]
+fn scaled_systems_have_the_solution_in_the_units_given() {
+    let plain = scattered();
+    let (left, right) = (units(600, 8), units(600, 5));
+    let exact: Vec<f64> = (0..600).map(|i| (i % 17) as f64 - 8.0).collect();
+    let uneven = |left: &[f64], right: &[f64]| {
+        let values = plain.entries().map(|(i, j, v)| left[i] * v * right[j]).collect();
+        plain.with_values(values).unwrap()
+    };
+    let ones = vec![1.0; 600];
+    for (a, units, names) in [
+        (uneven(&left, &ones), &ones, &["rows", "both"][..]),
+        (uneven(&ones, &right), &right, &["columns", "both"]),
+        (uneven(&right, &right), &right, &["symmetric", "both"]),
+    ] {
+        let expected: Vec<f64> = exact.iter().zip(units).map(|(x, unit)| x / unit).collect();
+        let b = &a * &expected;
+        for name in names {
+            for order in ["none", "rcm"] {
+                let stop = Stop::default().rtol(1e-12);
+                let system =
+                    LinearSystem::new(a.clone()).method("bicgstab").preconditioner("none").stop(stop);
+                let mut system = system.scale(name).reorder(order).prepare().unwrap();
+                let (x, outcome) = system.solve(&b).unwrap();
+                assert!(outcome.converged(), "{name} {order}: {outcome:?}");
+                assert!(outcome.choices.iter().any(|line| line.starts_with(&format!("scaling {name}: "))));
+                let off = x.iter().zip(&expected).zip(units).map(|((x, e), unit)| (x - e).abs() * unit);
+                let off = off.fold(0.0, f64::max);
+                // Two-sided scales are not unique, and those found make the system a little harder.
+                assert!(off < 1e-4, "{name} {order}: {off:e}");
+                // The residual that the notes name is that of the matrix given.
+                let residual = lacuna::solvers::residual_norm(&a, &b, x.as_slice().unwrap())
+                    / lacuna::solvers::vector_norm(&b);
+                let noted =
+                    outcome.notes.iter().any(|n| n.contains(&format!("|b - A x| = {residual:.2e} |b|")));
+                assert_eq!(noted, *name != "columns", "{name} {order}: {:?}, {residual:e}", outcome.notes);
+                // New values keep the factors; from the solution no iterations are needed.
+                system.update_values(&a.values().iter().map(|v| 2.0 * v).collect::<Vec<_>>()).unwrap();
+                let (half, outcome) = system.solve(&b).unwrap();
+                assert!(outcome.converged(), "{name} {order}: {outcome:?}");
+                let off = half.iter().zip(&x).zip(units).map(|((h, x), unit)| (2.0 * h - x).abs() * unit);
+                assert!(off.fold(0.0, f64::max) < 1e-4, "{name} {order}");
+                let mut again = half;
+                assert_eq!(system.solve_into(&b, &mut again).unwrap().iterations, 0, "{name} {order}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_scaling_that_cannot_be_is_an_error() {
+    let a = scattered();
+    let error =
+        |a: &Csr<f64>, name: &str| LinearSystem::new(a.clone()).scale(name).prepare().map(drop).unwrap_err();
+    let said = error(&a, "row").to_string();
+    assert!(said.contains("expected one of none, rows, columns, both, symmetric, got `row`"), "{said}");
+    let wide = Csr::new(1, 2, vec![0, 2], vec![0, 1], vec![1.0, 2.0]).unwrap();
+    assert!(matches!(error(&wide, "rows"), Error::Shape { .. }));
+    // An element that its factor takes out of range is named.
+    let tiny = Csr::new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, 1e-300]).unwrap();
+    let mut system = LinearSystem::new(tiny).scale("rows").prepare().unwrap();
+    let error = system.solve(&[1.0, 1e300]).unwrap_err();
+    assert!(matches!(error, Error::Element { row: 1, .. }), "{error}");
+}
+
+#[test]
+fn symmetry_that_rounding_took_is_seen() {
+    let plain = Spec::parse("gen:poisson2d:20x20").unwrap().build::<f64>().unwrap().scaled(0.3).unwrap();
+    let s = units(400, 1);
+    let values = plain.entries().map(|(i, j, v)| s[i] * v * s[j]).collect();
+    let a = plain.with_values(values).unwrap();
+    let notes = |a: &Csr<f64>| {
+        let mut system = LinearSystem::new(a.clone()).preconditioner("jacobi").prepare().unwrap();
+        system.solve(&vec![1.0; 400]).unwrap().1.notes.join("\n")
+    };
+    assert!(notes(&a).contains("not symmetric by rounding alone"), "{}", notes(&a));
+    let part = a.hermitian_part().unwrap();
+    assert!(Structure::of(&part).symmetric && !notes(&part).contains("by rounding"));
+    assert!(!notes(&plain.map(|v| v * 3.0).unwrap()).contains("by rounding"));
+    // One entry that differs by more is no rounding.
+    let mut other = a.values().to_vec();
+    other[1] *= 1.0 + 1e-12;
+    assert!(!notes(&a.with_values(other).unwrap()).contains("by rounding"));
+}

@@ -3,10 +3,12 @@ use super::factor::{round, rounds};
 use super::order::Order;
 use super::plan::{ASKED_FOR, Asked, Plan, plan};
 use super::request::combined;
+use super::sides::scaled;
 use super::stages::Stages;
 use super::{Chosen, Facts, MethodChoice, PreconditionerChoice, Request};
 use crate::{METHODS, Method, Multigrid, Options, Preconditioner, Stop, method, name_of, preconditioner};
 use lacuna_engine::{Cost, Error, Result, Scalar};
+use lacuna_formats::algebra::lost_symmetry;
 use lacuna_formats::{Csr, Structure, choose_format};
 use std::sync::Arc;
 
@@ -27,6 +29,8 @@ pub struct Analysis<T: Scalar> {
     pub(super) chosen_preconditioner: Chosen,
     /// Whether the preconditioner was left open.
     pub(super) open_preconditioner: bool,
+    /// The preconditioner that was asked for by name.
+    pub(super) asked_preconditioner: Option<String>,
     /// Complete factors that were counted and do not come first.
     pub(super) counted: Made<T>,
     /// The format, if it is settled.
@@ -52,14 +56,18 @@ impl<T: Scalar> Analysis<T> {
     pub fn new(request: Request<T>, on_host: bool) -> Result<Self> {
         let stages = Stages::start();
         check_shape(&request)?;
-        let Request { a, format, reorder, adjoint, options, stop, remembered, .. } = request;
+        let Request { a, format, reorder, scale, adjoint, options, stop, remembered, .. } = request;
         let (asked_method, asked_preconditioner, asked_as) =
             combined(request.method, request.preconditioner)?;
         let (a, rounding) = as_stored(a, format.as_deref())?;
         let automatic = asked_method.is_open();
         // An operator as preconditioner is that of the matrix as it is given.
         let by_operator = asked_preconditioner.is_operator();
-        let (order, mut facts) = ordered(a, &reorder, automatic && !by_operator, on_host)?;
+        let asked_by_name = match &asked_preconditioner {
+            PreconditionerChoice::Named(name) => Some(name.clone()),
+            _ => None,
+        };
+        let (order, mut facts) = ordered(a, &reorder, &scale, automatic && !by_operator, on_host)?;
         let (method_name, own_method) = named_method(asked_method, &options)?;
         let (preconditioner_name, own) = named_preconditioner(asked_preconditioner)?;
         let plan = plan(
@@ -75,7 +83,7 @@ impl<T: Scalar> Analysis<T> {
         if by_operator && (order.changes() || !facts.factor().is_one()) {
             let operation = "an operator as preconditioner".into();
             let message =
-                "the matrix is solved in another order or times a factor, which the operator does not follow"
+                "the matrix is solved in another order or times factors, which the operator does not follow"
                     .into();
             return Err(Error::Unsupported { operation, message });
         }
@@ -97,11 +105,13 @@ impl<T: Scalar> Analysis<T> {
             chosen_preconditioner.why.clone_from(lost);
         }
         let may_be_gmres = automatic && facts.matrix().rows() == facts.matrix().cols();
-        let remarks = without_cycles(&options, &*method, may_be_gmres).into_iter().collect();
+        let unsymmetric = if automatic { by_rounding(&facts) } else { None };
+        let remarks =
+            without_cycles(&options, &*method, may_be_gmres).into_iter().chain(unsymmetric).collect();
         Ok(Analysis {
             format: format.map(|name| asked_format::<T>(&name)),
             adjoint: adjoint || method.needs_adjoint(),
-            reports_order: reorder != "none" || order.changes(),
+            reports_order: reorder != "none" || order.moves(),
             facts,
             order,
             plan,
@@ -110,6 +120,7 @@ impl<T: Scalar> Analysis<T> {
             preconditioner,
             chosen_preconditioner,
             open_preconditioner,
+            asked_preconditioner: asked_by_name,
             counted,
             options,
             stop,
@@ -178,22 +189,24 @@ fn as_stored<T: Scalar>(a: Arc<Csr<T>>, format: Option<&str>) -> Result<(Arc<Csr
     Ok((Arc::new(a.with_values(values)?), rounding))
 }
 
-/// The order by name, or against zeros on the diagonal if the method is chosen too; the matrix in that order.
+/// The scales and the order by name, the latter against zeros on the diagonal if the method is chosen too; the matrix with both.
 fn ordered<T: Scalar>(
     given: Arc<Csr<T>>,
     name: &str,
+    scale: &str,
     automatic: bool,
     on_host: bool,
 ) -> Result<(Order, Facts<T>)> {
+    let (scaled, given) = scaled(given, scale)?;
     let (order, arranged) = Order::new(given, name)?;
     let facts = Facts::of(arranged, on_host);
     if automatic
-        && !order.changes()
+        && !order.moves()
         && let Some((moved, arranged)) = Order::against_zeros(facts.matrix(), facts.structure())?
     {
-        return Ok((moved, Facts::of(arranged, on_host)));
+        return Ok((moved.of_scaled(scaled), Facts::of(arranged, on_host)));
     }
-    Ok((order, facts))
+    Ok((order.of_scaled(scaled), facts))
 }
 
 /// The method that was asked for, with its name.
@@ -231,6 +244,19 @@ fn asked_format<T: Scalar>(name: &str) -> Chosen {
         true => Chosen::new(name, format!("asked for; the system solved has its values rounded to {narrow}")),
         false => Chosen::new(name, ASKED_FOR),
     }
+}
+
+/// What is said of a matrix that is not Hermitian by rounding alone.
+fn by_rounding<T: Scalar>(facts: &Facts<T>) -> Option<String> {
+    let s = facts.structure();
+    let off =
+        if s.pattern_symmetric && !s.hermitian { lost_symmetry(&**facts.matrix())? } else { return None };
+    let kind = if T::KIND.is_complex() { "Hermitian" } else { "symmetric" };
+    let method = if s.diagonal_positive { "cg" } else { "minres" };
+    Some(format!(
+        "the matrix is not {kind} by rounding alone: entries differ from their mirror images by {off:.1e} of themselves at most; its \
+         {kind} part (`Csr::hermitian_part`) is, and {method} solves either"
+    ))
 }
 
 /// What is said of a cycle that was asked for and a method without cycles.

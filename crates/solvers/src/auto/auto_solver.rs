@@ -42,6 +42,10 @@ pub struct AutoSolver<T: Scalar> {
     pub(super) chosen: Choices,
     /// Whether the preconditioner was left open.
     pub(super) open_preconditioner: bool,
+    /// The preconditioner that was asked for by name.
+    pub(super) asked_preconditioner: Option<String>,
+    /// Whether the preconditioner still has what it chose by former values.
+    pub(super) behind: bool,
     /// The candidates that follow.
     pub(super) queue: Queue,
     /// Complete factors of these values that were counted and are not in use yet.
@@ -91,6 +95,21 @@ impl<T: Scalar> AutoSolver<T> {
             .map_err(|error| self.matrix.order.in_given_rows(error))
     }
 
+    /// Notes the residual of the system as it was given, if its rows were scaled: `b` and `x` as for [`AutoSolver::solve`].
+    ///
+    /// # Errors
+    /// [`Error::Entry`] for entries that are out of range without their factors.
+    pub fn note_unscaled(&self, outcome: &mut Outcome, b: &[T], x: &[T]) -> Result<()> {
+        let [of_b, of_x] = self.resident.solver.factors(b);
+        if let Some(residual) = self.matrix.unscaled_residual(&of_b.times(b), &of_x.times(x))? {
+            let note = format!(
+                "residuals are those of the scaled rows; of the rows as given, |b - A x| = {residual:.2e} |b|"
+            );
+            outcome.notes.push(note);
+        }
+        Ok(())
+    }
+
     /// [`Error::Structure`] if the last new values were not taken by all parts.
     ///
     /// # Errors
@@ -126,7 +145,7 @@ impl<T: Scalar> AutoSolver<T> {
         outcome.notes.extend(self.matrix.rounding.iter().chain(&self.remarks).cloned());
     }
 
-    /// Whether the order of the device differs from the caller's.
+    /// Whether vectors on the device are in another order than the caller's, or scaled.
     pub fn reorders(&self) -> bool {
         self.matrix.order.changes()
     }

@@ -61,6 +61,9 @@ fn within_limits<T: Scalar>(
     solver.set_stop(stop);
     copy(solver.solve_watched(b, x, reborrow(&mut watch))?, outcome);
     let mut iterating = outcome.time.saturating_sub(outcome.transfers);
+    if system.is_behind() && broke(outcome) {
+        iterating += again(system, outcome, (b, x), &guess, reborrow(&mut watch))?;
+    }
     let mut solved_by = None;
     if !stands(system, outcome, b, x) {
         let mut continuation = Continuation::new(system, outcome, b, iterating);
@@ -74,6 +77,45 @@ fn within_limits<T: Scalar>(
     outcome.time = start.elapsed();
     outcome.transfers = outcome.time.saturating_sub(iterating + outcome.setup);
     Ok(solved_by)
+}
+
+/// Whether a solve ended before its limit without a solution, by itself.
+fn broke(outcome: &Outcome) -> bool {
+    !matches!(outcome.reason, Reason::Converged | Reason::Limit | Reason::Cancelled | Reason::Custom(_))
+}
+
+/// Solves once more from the guess, with a preconditioner set up from nothing for the values it has. Returns the time of the
+/// iterations.
+fn again<T: Scalar>(
+    system: &mut AutoSolver<T>,
+    outcome: &mut Outcome,
+    (b, x): (&[T], &mut [T]),
+    guess: &[T],
+    watch: Watching<'_>,
+) -> Result<Duration> {
+    let left = system.limit().saturating_sub(outcome.iterations);
+    if left == 0 || !system.set_up_anew()? {
+        return Ok(Duration::ZERO);
+    }
+    let before = outcome.clone();
+    restore(x, guess);
+    let (stop, norm) = (first_stop(system), system.matrix.norm());
+    let solver = system.solver();
+    solver.set_norm(norm);
+    solver.set_stop(stop.max_iters(stop.max_iters.unwrap_or(left).min(left)));
+    copy(solver.solve_watched(b, x, watch)?, outcome);
+    if (before.history_stride, outcome.history_stride) == (1, 1) {
+        let later = std::mem::take(&mut outcome.history).into_iter().skip(1);
+        let first = before.history.into_iter().take(before.iterations as usize + 1);
+        outcome.history = first.chain(later).collect();
+    }
+    outcome.iterations += before.iterations;
+    outcome.restarts += before.restarts + 1;
+    let (first, name) = (before.reason, &system.chosen.preconditioner.name);
+    outcome.notes.push(format!(
+        "{first}: {name} was set up from nothing, as it still had the places of former values"
+    ));
+    Ok(outcome.time.saturating_sub(outcome.transfers))
 }
 
 /// Solves a least-squares problem, `min ‖b − A x‖`, with the method that is prepared. One that needs a solution of `A x = b`

@@ -42,7 +42,7 @@ impl<T: Scalar> Continuation<'_, T> {
             (_, reason) => match (self.unevenness(), reason) {
                 (uneven, _) if uneven > UNEVEN => (
                     format!("the rows of the matrix differ in scale by a factor of {uneven:.0e}"),
-                    "dividing each row, and its element of b, by the largest entry of the row".into(),
+                    "scaling: `--scale both`, `LinearSystem::scale`".into(),
                 ),
                 (_, Reason::Limit) => (
                     format!(

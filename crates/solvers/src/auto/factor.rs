@@ -64,8 +64,8 @@ pub(super) fn lost<T: Scalar, N: Scalar>(values: &[T], exponent: i32) -> Option<
     let smallest = if scaled { smallest(values) } else { f64::INFINITY };
     (smallest.is_finite() && keeps::<N>(smallest) > exponent).then(|| {
         format!(
-            "entries from {smallest:.1e} to {:.1e} do not all fit into {} beside their squares: the smallest are lost; scale the \
-             rows of the system",
+            "entries from {smallest:.1e} to {:.1e} do not all fit into {} beside their squares: the smallest are lost; scale \
+             rows and columns (`--scale both`, `LinearSystem::scale`)",
             largest(values),
             N::KIND.name()
         )

@@ -2,7 +2,7 @@
 use super::Facts;
 use super::factor::{factor_of, lost, round};
 use super::order::Order;
-use crate::{Factor, norm_bound, vector_norm};
+use crate::{Factor, norm_bound, residual_norm, vector_norm};
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::{Csr, parallel};
 use std::sync::Arc;
@@ -63,6 +63,7 @@ impl<T: Scalar> HostMatrix<T> {
             let checked = self.a.with_values(values).map(drop);
             return checked.map_err(|error| self.order.in_given_rows(error));
         }
+        self.order.scale(&self.a, &mut values, [1, 1]);
         let rounding = rounds.then(|| round(&mut values)).flatten();
         let factor = factor_of(&self.a, &values, definite, narrow);
         let lost = lost::<T, T>(&values, factor.exponent);
@@ -73,6 +74,18 @@ impl<T: Scalar> HostMatrix<T> {
         (self.a, self.factor, self.lost) = (Arc::new(a), factor, lost);
         (self.rounding, self.norm) = (rounding, None);
         Ok(())
+    }
+
+    /// `‖b − A x‖ / ‖b‖` without the factors of the rows, if they have any; for vectors near 1 in the order of the device.
+    pub(super) fn unscaled_residual(&self, b: &[T], x: &[T]) -> Result<Option<f64>> {
+        if !self.order.scales_rows() {
+            return Ok(None);
+        }
+        let mut values = self.a.values().to_vec();
+        self.order.scale(&self.a, &mut values, [-1, 0]);
+        let (a, b) = (self.a.with_values(values)?, self.order.unscaled_rhs(b));
+        let norm = vector_norm(&b);
+        Ok(Some(if norm == 0.0 { 0.0 } else { residual_norm(&a, &b, x) / norm }))
     }
 
     /// The matrix in the caller's order, times the factor.

@@ -26,6 +26,7 @@ mod request;
 mod resident;
 mod rules;
 mod setup;
+mod sides;
 mod stages;
 mod switch;
 mod together;

@@ -40,9 +40,12 @@ impl<T: Scalar> OperatorSolver<T> {
         request: Request<T, A>,
     ) -> Result<Self> {
         let start = Instant::now();
-        let Request { reorder, adjoint, options, stop, .. } = request;
+        let Request { reorder, scale, adjoint, options, stop, .. } = request;
         if reorder != "none" {
             return Err(needs_entries(&format!("the order `{reorder}`")));
+        }
+        if scale != "none" {
+            return Err(needs_entries(&format!("the scaling `{scale}`")));
         }
         if let Some(name) = request.format {
             return Err(needs_entries(&format!("the format `{name}`")));

@@ -1,5 +1,6 @@
-//! Solves a system in another order of its rows and columns, transparently to the caller.
+//! Solves a system with rows and columns in another order and times other factors, transparently to the caller.
 use super::Chosen;
+use super::sides::{Scaled, Side};
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::{Csr, MATCHING, ORDERS, Permutation, Profile, Structure, heaviest_diagonal, reorder};
 use std::borrow::Cow;
@@ -8,12 +9,14 @@ use std::sync::Arc;
 /// Rows that are looked at to find whether entries have a mirror image.
 const SAMPLED: usize = 4096;
 
-/// The order in which a system is solved.
+/// The order in which a system is solved, and the factors of its rows and columns.
 pub(super) struct Order {
-    /// `None` for the caller's order. The rows are those of the right-hand side, the columns those of `x`.
-    rows: Option<Permutation>,
-    columns: Option<Permutation>,
+    /// The rows are those of the right-hand side, the columns those of `x`.
+    rows: Side,
+    columns: Side,
     pub(super) chosen: Chosen,
+    /// How it is scaled, if it is.
+    pub(super) scaling: Option<Chosen>,
 }
 
 impl Order {
@@ -46,12 +49,22 @@ impl Order {
         );
         let name = if name == "auto" { "rcm" } else { name };
         let chosen = Chosen::new(name, why);
-        let order = Order { rows: Some(permutation.clone()), columns: Some(permutation), chosen };
-        Ok((order, Arc::new(permuted)))
+        let [rows, columns] = [permutation.clone(), permutation].map(Side::permuted);
+        Ok((Order { rows, columns, chosen, scaling: None }, Arc::new(permuted)))
     }
 
     fn given(why: &str) -> Self {
-        Order { rows: None, columns: None, chosen: Chosen::new("none", why) }
+        let [rows, columns] = [Side::default(), Side::default()];
+        Order { rows, columns, chosen: Chosen::new("none", why), scaling: None }
+    }
+
+    /// The same order of a matrix that was scaled before.
+    pub(super) fn of_scaled(mut self, scaled: Option<Scaled>) -> Self {
+        if let Some(Scaled { exponents: [rows, columns], chosen }) = scaled {
+            (self.rows.exponents, self.columns.exponents) = (rows, columns);
+            self.scaling = Some(chosen);
+        }
+        self
     }
 
     /// Rows in an order with large entries on the diagonal, if there is one without zeros.
@@ -62,7 +75,8 @@ impl Order {
         let moved = rows.order().iter().enumerate().filter(|(new, old)| *new != **old as usize).count();
         let arranged = a.rearranged(Some(&rows), None)?;
         let why = format!("{moved} rows moved, for large entries on the diagonal");
-        let order = Order { rows: Some(rows), columns: None, chosen: Chosen::new(MATCHING.name, why) };
+        let (rows, columns) = (Side::permuted(rows), Side::default());
+        let order = Order { rows, columns, chosen: Chosen::new(MATCHING.name, why), scaling: None };
         Ok((order, Arc::new(arranged)))
     }
 
@@ -76,39 +90,82 @@ impl Order {
             return Ok(None);
         }
         let (order, arranged) = Self::with_heavy_diagonal(a.clone())?;
-        Ok(order.changes().then_some((order, arranged)))
+        Ok(order.moves().then_some((order, arranged)))
     }
 
-    /// A matrix of this order in the caller's.
+    /// A matrix of this order in the caller's, without its scales.
     pub(super) fn given_matrix<T: Scalar>(&self, a: &Arc<Csr<T>>) -> Result<Arc<Csr<T>>> {
-        if !self.changes() {
-            return Ok(a.clone());
+        let mut a = a.clone();
+        if self.scaling.is_some() {
+            let mut values = a.values().to_vec();
+            self.scale(&a, &mut values, [-1, -1]);
+            a = Arc::new(a.with_values(values)?);
         }
-        let back = |permutation: &Option<Permutation>| {
-            permutation.as_ref().map(|permutation| Permutation::new(permutation.inverse())).transpose()
-        };
-        Ok(Arc::new(a.rearranged(back(&self.rows)?.as_ref(), back(&self.columns)?.as_ref())?))
+        if self.moves() {
+            let [rows, columns] = [&self.rows, &self.columns].map(|side| &side.permutation);
+            let back = |permutation: &Option<Permutation>| {
+                permutation.as_ref().map(|permutation| Permutation::new(permutation.inverse())).transpose()
+            };
+            a = Arc::new(a.rearranged(back(rows)?.as_ref(), back(columns)?.as_ref())?);
+        }
+        Ok(a)
     }
 
-    /// The place in the caller's matrix of each entry of a matrix in this order.
+    /// Multiplies values of a matrix in this order by the factors of rows and columns to these powers.
+    pub(super) fn scale<T: Scalar>(&self, a: &Csr<T>, values: &mut [T], [of_rows, of_columns]: [i32; 2]) {
+        if self.scaling.is_none() {
+            return;
+        }
+        let exponents = |side: &Side, count: usize, power: i32| -> Vec<i32> {
+            (0..count).map(|new| power * side.exponent(side.old(new))).collect()
+        };
+        let rows = exponents(&self.rows, a.rows(), of_rows);
+        let columns = exponents(&self.columns, a.cols(), of_columns);
+        for (i, by_row) in rows.into_iter().enumerate() {
+            for k in a.row_ptr()[i] as usize..a.row_ptr()[i + 1] as usize {
+                let by_column = columns[a.col_idx()[k] as usize];
+                values[k] = values[k].scale_by_power_of_two(by_row + by_column);
+            }
+        }
+    }
+
+    /// A right-hand side in this order without the factors of the rows.
+    pub(super) fn unscaled_rhs<T: Scalar>(&self, b: &[T]) -> Vec<T> {
+        let exponent = |new| -self.rows.exponent(self.rows.old(new));
+        b.iter().enumerate().map(|(new, v)| v.scale_by_power_of_two(exponent(new))).collect()
+    }
+
+    /// The place in the caller's matrix of each entry of a matrix in this order; empty if that is the caller's.
     pub(super) fn given_places<T: Scalar>(&self, a: &Csr<T>) -> Vec<u32> {
-        let new_row = self.rows.as_ref().map(Permutation::inverse);
-        let old_column = |j: u32| self.columns.as_ref().map_or(j, |columns| columns.order()[j as usize]);
+        if !self.moves() {
+            return Vec::new();
+        }
+        let new_row = self.rows.permutation.as_ref().map(Permutation::inverse);
         let (mut from, mut row, mut given) = (vec![0; a.nnz()], Vec::new(), 0..);
         for i in 0..a.rows() {
             let new = new_row.as_ref().map_or(i, |new| new[i] as usize);
             let places = a.row_ptr()[new] as usize..;
             row.clear();
-            row.extend(a.row_slices(new).0.iter().map(|&j| old_column(j)).zip(places));
+            row.extend(a.row_slices(new).0.iter().map(|&j| self.columns.old(j as usize)).zip(places));
             row.sort_unstable();
             row.iter().zip(&mut given).for_each(|(&(_, at), given)| from[at] = given);
         }
         from
     }
 
-    /// Whether it differs from the caller's order.
+    /// Whether rows or columns have other places than the caller's.
+    pub(super) fn moves(&self) -> bool {
+        self.rows.permutation.is_some() || self.columns.permutation.is_some()
+    }
+
+    /// Whether rows have factors.
+    pub(super) fn scales_rows(&self) -> bool {
+        self.rows.exponents.iter().any(|&exponent| exponent != 0)
+    }
+
+    /// Whether vectors differ from the caller's.
     pub(super) fn changes(&self) -> bool {
-        self.rows.is_some() || self.columns.is_some()
+        self.rows.changes() || self.columns.changes()
     }
 
     /// Copies the right-hand side and the starting guess, each a length and its elements, in this order.
@@ -119,45 +176,35 @@ impl Order {
         x: (usize, &dyn Fn(usize) -> T),
     ) -> Result<()> {
         let [staged_b, staged_x] = staged;
-        stage(&self.rows, staged_b, "b", b)?;
-        stage(&self.columns, staged_x, "x0", x)
+        self.rows.stage(staged_b, "b", 1, b)?;
+        self.columns.stage(staged_x, "x0", -1, x)
     }
 
     /// Elements of a right-hand side in the caller's order.
     pub(super) fn given_rhs<'v, T: Scalar>(&self, values: &'v [T]) -> Cow<'v, [T]> {
-        let Some(rows) = &self.rows else { return values.into() };
+        if !self.rows.changes() {
+            return values.into();
+        }
         let mut given = values.to_vec();
-        rows.order().iter().zip(values).for_each(|(&old, &value)| given[old as usize] = value);
+        self.rows.restore(values, -1, |old, value| given[old] = value);
         given.into()
     }
 
     /// Hands the elements of a solution on with their numbers in the caller's order.
-    pub(super) fn restore<T: Scalar>(&self, solution: &[T], mut set: impl FnMut(usize, T)) {
-        match &self.columns {
-            Some(columns) => {
-                columns.order().iter().zip(solution).for_each(|(&old, &value)| set(old as usize, value));
-            }
-            None => solution.iter().enumerate().for_each(|(i, &value)| set(i, value)),
-        }
+    pub(super) fn restore<T: Scalar>(&self, solution: &[T], set: impl FnMut(usize, T)) {
+        self.columns.restore(solution, 1, set);
     }
 
     /// Translates an error to the caller's rows.
     pub(super) fn in_given_rows(&self, error: Error) -> Error {
-        let old = |permutation: &Option<Permutation>, new: usize| {
-            let order = permutation.as_ref().and_then(|permutation| permutation.order().get(new));
-            order.map_or(new, |&old| old as usize)
-        };
         match error {
             Error::Element { operation, what, row, message } => {
-                let row = if what == "b" { old(&self.rows, row) } else { old(&self.columns, row) };
+                let row = if what == "b" { self.rows.old(row) } else { self.columns.old(row) };
                 Error::Element { operation, what, row, message }
             }
-            Error::Entry { operation, row, column, message } => Error::Entry {
-                operation,
-                row: old(&self.rows, row),
-                column: old(&self.columns, column),
-                message,
-            },
+            Error::Entry { operation, row, column, message } => {
+                Error::Entry { operation, row: self.rows.old(row), column: self.columns.old(column), message }
+            }
             other => other,
         }
     }
@@ -173,21 +220,4 @@ fn is_mirrored<T: Scalar>(a: &Csr<T>) -> bool {
         mirrored += a.get(j, i).is_some() as usize;
     }
     2 * mirrored >= all
-}
-
-/// Copies a vector in the order of a permutation.
-fn stage<T: Scalar>(
-    permutation: &Option<Permutation>,
-    staged: &mut Vec<T>,
-    what: &str,
-    (len, given): (usize, &dyn Fn(usize) -> T),
-) -> Result<()> {
-    staged.clear();
-    let Some(permutation) = permutation else {
-        staged.extend((0..len).map(given));
-        return Ok(());
-    };
-    Error::check_length("solve", what, permutation.len(), len)?;
-    staged.extend(permutation.order().iter().map(|&old| given(old as usize)));
-    Ok(())
 }

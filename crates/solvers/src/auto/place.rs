@@ -53,6 +53,7 @@ impl<T: Scalar> Analysis<T> {
         let mut choices = vec![self.chosen_method.sentence("method")];
         choices.extend(preconditioner_sentences(&preconditioner, placed.as_ref()));
         choices.insert(2, format.sentence("format"));
+        choices.extend(matrix.order.scaling.iter().map(|scaling| scaling.sentence("scaling")));
         if self.reports_order {
             choices.push(matrix.order.chosen.sentence("order"));
         }
@@ -76,6 +77,8 @@ impl<T: Scalar> Analysis<T> {
                 stages: self.stages.ended(),
             },
             open_preconditioner: self.open_preconditioner,
+            asked_preconditioner: self.asked_preconditioner,
+            behind: false,
             queue,
             counted: self.counted,
             weight: 1,

@@ -419,6 +419,7 @@ fn narrower<T: Scalar>(request: &Request<T>) -> Result<Request<T::Narrow, ()>> {
         },
         format: request.format.clone(),
         reorder: "none".into(),
+        scale: "none".into(),
         adjoint: request.adjoint,
         options: request.options,
         stop: request.stop,

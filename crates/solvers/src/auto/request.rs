@@ -18,6 +18,8 @@ pub struct Request<T: Scalar, A = Arc<Csr<T>>> {
     pub format: Option<String>,
     /// The order of rows and columns by name.
     pub reorder: String,
+    /// How rows and columns are scaled, by name.
+    pub scale: String,
     /// Whether the conjugate transpose is stored too.
     pub adjoint: bool,
     /// Settings of methods.
@@ -43,6 +45,7 @@ impl<T: Scalar, A> Request<T, A> {
             preconditioner: PreconditionerChoice::Auto,
             format: None,
             reorder: "none".into(),
+            scale: "none".into(),
             adjoint: false,
             options: Options::default(),
             stop: Stop::default().rtol(<Request<T>>::DEFAULT_RTOL),
@@ -58,12 +61,15 @@ impl<T: Scalar, A> Request<T, A> {
             preconditioner,
             format,
             reorder,
+            scale,
             adjoint,
             options,
             stop,
             remembered,
         } = self;
-        (former, Request { a, method, preconditioner, format, reorder, adjoint, options, stop, remembered })
+        let same =
+            Request { a, method, preconditioner, format, reorder, scale, adjoint, options, stop, remembered };
+        (former, same)
     }
 }
 

@@ -2,7 +2,7 @@
 use super::analysis::Made;
 use super::factor::{rounds, unless_lost};
 use super::place::place;
-use super::plan::{Asked, When, plan};
+use super::plan::{ASKED_FOR, Asked, When, plan};
 use super::resident::record;
 use super::{AutoSolver, Chosen, Facts, is_refusal, preconditioner_sentences};
 use crate::{Placed, Setup, preconditioner};
@@ -41,6 +41,7 @@ impl<T: Scalar> AutoSolver<T> {
         self.resident.solver.set_factor(self.matrix.factor);
         self.overwrite(&a).or_else(|error| self.place_again(&a, error))?;
         let updated = self.resident.preconditioner.as_mut().map_or(Ok(()), |m| m.update(&a, Setup::new()));
+        self.behind = updated.is_ok();
         let updated = updated.or_else(|error| self.precondition_again(&a, error));
         updated
             .map_err(|error| unless_lost(self.matrix.order.in_given_rows(error), self.matrix.lost.as_ref()))
@@ -65,26 +66,23 @@ impl<T: Scalar> AutoSolver<T> {
         }
     }
 
-    /// Chooses another preconditioner if the current one rejects the values. On an error everything stays as
-    /// it was.
-    fn precondition_again(&mut self, a: &Arc<Csr<T>>, refused: Error) -> Result<()> {
-        if !(self.open_preconditioner && is_refusal(&refused)) {
+    /// Sets up the preconditioner from nothing if what it kept of its former set-up does not suit the values, and chooses another one
+    /// if it rejects them. On an error everything stays as it was.
+    fn precondition_again(&mut self, a: &Arc<Csr<T>>, mut refused: Error) -> Result<()> {
+        if !is_refusal(&refused) {
             return Err(refused);
         }
-        let mut facts = Facts::of_scaled(a.clone(), self.device.info().memory.is_none());
-        let asked = Asked {
-            method: Some((&*self.chosen.method.name, &*self.method)),
-            preconditioner: None,
-            narrow: false,
-            remembered: None,
-            options: &self.options,
-        };
-        let plan = plan(&mut facts, &asked)?;
+        match self.set_up_anew() {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(error) => refused = error,
+        }
+        if !is_refusal(&refused) {
+            return Err(refused);
+        }
         let before = self.chosen.preconditioner.name.clone();
-        let others = [&plan.first].into_iter().chain(plan.others(When::Refused));
         let mut last = refused;
-        for mut chosen in others.map(|candidate| candidate.chosen().1).filter(|chosen| chosen.name != before)
-        {
+        for mut chosen in self.instead(a)?.into_iter().filter(|chosen| chosen.name != before) {
             match self.precondition(a, preconditioner(&chosen.name)?) {
                 Ok(()) => {
                     chosen.why += &format!("; {before} rejects the new values");
@@ -96,6 +94,40 @@ impl<T: Scalar> AutoSolver<T> {
             }
         }
         Err(last)
+    }
+
+    /// What may take the place of a preconditioner that rejects new values: what was asked for, if that had given way before, or
+    /// what may be chosen.
+    fn instead(&self, a: &Arc<Csr<T>>) -> Result<Vec<Chosen>> {
+        if !self.open_preconditioner {
+            let asked = self.asked_preconditioner.as_deref();
+            return Ok(asked.map(|name| Chosen::new(name, ASKED_FOR)).into_iter().collect());
+        }
+        let mut facts = Facts::of_scaled(a.clone(), self.device.info().memory.is_none());
+        let asked = Asked {
+            method: Some((&*self.chosen.method.name, &*self.method)),
+            preconditioner: None,
+            narrow: false,
+            remembered: None,
+            options: &self.options,
+        };
+        let plan = plan(&mut facts, &asked)?;
+        let others = [&plan.first].into_iter().chain(plan.others(When::Refused));
+        Ok(others.map(|candidate| candidate.chosen().1).collect())
+    }
+
+    /// Whether the preconditioner still has what it chose by former values: entries, levels.
+    pub(super) fn is_behind(&self) -> bool {
+        self.behind && self.resident.preconditioner.as_ref().is_some_and(Placed::keeps_choices)
+    }
+
+    /// Sets up the preconditioner from nothing and records the solve with it; whether there is one.
+    pub(super) fn set_up_anew(&mut self) -> Result<bool> {
+        let Some(m) = &mut self.resident.preconditioner else { return Ok(false) };
+        m.set_up_anew(&self.matrix.a, Setup::new())?;
+        self.record(self.resident.pair.clone())?;
+        self.behind = false;
+        Ok(true)
     }
 
     /// Puts another preconditioner in place of the current one, and records the solve with it.

@@ -114,6 +114,9 @@ impl<T: Scalar> Preconditioner<T> for Fsai {
         say(own.tolerance != usual.tolerance, format!("tolerance={}", own.tolerance));
         name_with("fsai", said)
     }
+    fn keeps_choices(&self) -> bool {
+        true
+    }
     fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
         check_hermitian(OPERATION, a)?;
         let kept = self.pattern.as_ref().filter(|(ptr, _)| setup.is_update() && ptr.len() == a.rows() + 1);

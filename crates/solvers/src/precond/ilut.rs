@@ -128,6 +128,9 @@ impl<T: Scalar> Preconditioner<T> for Ilut {
         said.extend(adjoint::said(self.adjoint));
         name_with("ilut", said)
     }
+    fn keeps_choices(&self) -> bool {
+        true
+    }
     fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
         setup.check()?;
         let made = self.made.as_ref().filter(|_| setup.is_update());

@@ -60,6 +60,11 @@ pub trait Preconditioner<T: Scalar>: Send {
     /// If the preconditioner rejects the matrix, and the error names the place; [`Error::Cancelled`]; device failures. The next
     /// set-up **must** work after any of them.
     fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>>;
+    /// Whether a set-up for new values keeps what was chosen by the values before, such as the places of entries or the levels of a
+    /// hierarchy, which may suit the new ones less. A solve that breaks off sets it up from nothing then. Provided: no.
+    fn keeps_choices(&self) -> bool {
+        false
+    }
     /// Seconds that [`Preconditioner::set_up`] is expected to take, if that can be counted at a small part of
     /// the cost. What was found is kept for the set-up of the same matrix.
     ///
@@ -319,6 +324,23 @@ fn made<T: Scalar>(
     Ok(parts)
 }
 
+/// Puts parts on a device, beside the matrix that they are for.
+fn put<T: Scalar>(dev: &Device, parts: Parts<T>, a: Matrix<T>) -> Result<(Handles<T>, Vec<Arc<Lease>>)> {
+    let Parts { vectors, numbers, matrices, scratch, .. } = parts;
+    let mut memory = Memory { device: dev, leases: Vec::new() };
+    let vectors = vectors.into_iter().map(|(numbers, width)| {
+        let vector = memory.vector(numbers.len(), width)?;
+        dev.upload(&numbers, vector).map(|()| vector)
+    });
+    let vectors = vectors.collect::<Result<_>>()?;
+    let numbers = memory.numbers(&numbers)?;
+    let matrices = matrices.into_iter().map(|a| Ok(memory.keep(dev.matrix(a)?)));
+    let matrices = matrices.collect::<Result<_>>()?;
+    let scratch = scratch.into_iter().map(|(n, width)| memory.vector(n, width));
+    let scratch = scratch.collect::<Result<_>>()?;
+    Ok((Handles { a, vectors, numbers, matrices, scratch }, memory.leases))
+}
+
 /// A preconditioner on a device: an operator. What it takes there is freed when it and all programs that use it are dropped.
 pub struct Placed<T: Scalar> {
     device: Device,
@@ -338,6 +360,11 @@ impl<T: Scalar> Placed<T> {
         let name = self.kind.name();
         let is_listed = PRECONDITIONERS.iter().any(|info| info.name == name_of(&name));
         !self.kind.is_hermitian() && (!is_listed || UNSYMMETRIC.contains(&name_of(&name)))
+    }
+
+    /// See [`Preconditioner::keeps_choices`].
+    pub(crate) fn keeps_choices(&self) -> bool {
+        self.kind.keeps_choices()
     }
 
     /// Sets up a preconditioner for a matrix, and places it on the device of the matrix.
@@ -361,21 +388,22 @@ impl<T: Scalar> Placed<T> {
             });
         }
         let parts = made(dev, &mut *kind, host, &mut setup)?;
-        let bytes = parts.bytes();
-        let Parts { vectors, numbers, matrices, scratch, report } = parts;
-        let mut memory = Memory { device: dev, leases: Vec::new() };
-        let vectors = vectors.into_iter().map(|(numbers, width)| {
-            let vector = memory.vector(numbers.len(), width)?;
-            dev.upload(&numbers, vector).map(|()| vector)
-        });
-        let vectors = vectors.collect::<Result<_>>()?;
-        let numbers = memory.numbers(&numbers)?;
-        let matrices = matrices.into_iter().map(|a| Ok(memory.keep(dev.matrix(a)?)));
-        let matrices = matrices.collect::<Result<_>>()?;
-        let scratch = scratch.into_iter().map(|(n, width)| memory.vector(n, width));
-        let scratch = scratch.collect::<Result<_>>()?;
-        let on = Handles { a, vectors, numbers, matrices, scratch };
-        Ok(Placed { device: dev.clone(), kind, on, memory: Arc::new(memory.leases), bytes, report })
+        let (bytes, report) = (parts.bytes(), parts.report.clone());
+        let (on, memory) = put(dev, parts, a)?;
+        Ok(Placed { device: dev.clone(), kind, on, memory: Arc::new(memory), bytes, report })
+    }
+
+    /// Sets up from nothing for other values, which may make parts of other sizes. What was recorded with it has to be recorded
+    /// again. On an error the parts stay.
+    ///
+    /// # Errors
+    /// As [`Placed::new`].
+    pub(crate) fn set_up_anew(&mut self, host: &Csr<T>, mut setup: Setup<'_, T>) -> Result<()> {
+        let parts = made(&self.device, &mut *self.kind, host, &mut setup)?;
+        let (bytes, report) = (parts.bytes(), parts.report.clone());
+        let (on, memory) = put(&self.device, parts, self.on.a)?;
+        (self.on, self.memory, self.bytes, self.report) = (on, Arc::new(memory), bytes, report);
+        Ok(())
     }
 
     /// Sets up for new values on the same pattern, in the memory already allocated. Plans that use it stay

@@ -258,6 +258,9 @@ impl<T: Scalar> Preconditioner<T> for Amg {
     fn name(&self) -> Cow<'static, str> {
         self.options.name().into()
     }
+    fn keeps_choices(&self) -> bool {
+        true
+    }
     fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
         self.options.check()?;
         let near_null = self.near_null_for(a)?;

@@ -243,6 +243,9 @@ impl<T: Scalar> Preconditioner<T> for Multigrid {
     }
 
     /// New values are coarsened along the axes of the last set-up.
+    fn keeps_choices(&self) -> bool {
+        true
+    }
     fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
         let axes = self.made.axes.clone().filter(|_| setup.is_update());
         self.levels(a, axes.as_deref(), setup)
