@@ -230,7 +230,7 @@ fn many_systems(dev: &Device, many: usize) {
     let nothing = dev.in_use();
     assert_eq!((nothing.vectors, nothing.cells, nothing.matrices, nothing.plans), (0, 0, 0, 0));
     let mut first: Vec<Option<Array1<f64>>> = vec![None; kinds.len()];
-    let (mut alive, mut random, mut at_first) = (Vec::new(), Random(1), (0, None));
+    let (mut alive, mut random, mut marks) = (Vec::new(), Random(1), Vec::new());
     for made in 0..many {
         let kind = random.below(kinds.len());
         let (a, (method, precond)) = &kinds[kind];
@@ -250,21 +250,19 @@ fn many_systems(dev: &Device, many: usize) {
         while alive.len() > keep {
             alive.swap_remove(random.below(alive.len()));
         }
-        if made == many / 4 {
-            at_first = (held(dev), resident());
-        }
         if made % (many / 8) == 0 {
+            marks.push((held(dev), resident()));
             eprintln!("{made} systems: {} bytes on the device, {:?} pages", held(dev), resident());
         }
     }
     drop(alive);
     assert_eq!(dev.in_use(), nothing);
-    let (bytes, pages) = at_first;
-    let last = held(dev);
+    let later = &marks[2..];
+    let (last, (bytes, _)) = (held(dev), later[0]);
     assert!(last <= 2 * bytes, "{last} bytes on the device, {bytes} after a quarter of the systems");
-    // Kernels are compiled beside the solves, until each kind has been solved some times.
+    // Kernels are compiled beside the solves, until each kind has been solved some times, and a driver takes pages now and then;
+    // what every system leaves behind would grow in each eighth.
     let settled = many / 4 >= 5 * kinds.len();
-    if let Some((first, last)) = pages.zip(resident()).filter(|_| settled) {
-        assert!(last < first + 1000, "{last} pages, {first} after a quarter of the systems");
-    }
+    let grown = later.windows(2).filter_map(|two| Some(two[1].1? as i64 - two[0].1? as i64));
+    assert!(!settled || grown.min().is_none_or(|least| least < 64), "pages by eighths: {marks:?}");
 }
