@@ -77,16 +77,33 @@ struct Suggested {
 }
 
 impl Suggested {
-    fn of<T: Scalar>(dev: &Device, a: &Arc<Csr<T>>, structure: &Structure) -> Result<Self> {
+    fn of<T: Scalar>(
+        dev: &Device,
+        a: &Arc<Csr<T>>,
+        structure: &Structure,
+        candidates: &[Candidate],
+    ) -> Result<Self> {
         let chosen = LinearSystem::new(a.clone()).on(dev).prepare().map(|system| {
             let solver = [system.method(), system.preconditioner(), system.order()].map(Clone::clone);
-            Suggested { solver: Ok(solver), format: system.format().clone() }
+            Suggested { solver: Ok(solver), format: with_bytes(system.format(), a.rows(), candidates) }
         });
         chosen.or_else(|error| {
             let costs = dev.formats(a.rows(), Format::bytes(&**a))?;
             let (name, why) = choose_format(a, structure, costs);
             Ok(Suggested { solver: Err(error.to_string()), format: Chosen::new(name, why) })
         })
+    }
+}
+
+/// A choice of a format whose reason begins with the bytes of a product in it and in `csr`.
+fn with_bytes(format: &Chosen, rows: usize, candidates: &[Candidate]) -> Chosen {
+    let bytes =
+        |name: &str| candidates.iter().find(|c| c.name == name).map(|c| c.bytes as f64 / rows.max(1) as f64);
+    match (bytes(&format.name), bytes("csr")) {
+        (Some(own), Some(csr)) if !format.why.contains("bytes a row") => {
+            Chosen::new(&format.name, format!("{own:.1} bytes a row, {csr:.1} in csr; {}", format.why))
+        }
+        _ => format.clone(),
     }
 }
 
@@ -135,9 +152,9 @@ impl<'a> Facts<'a> {
         let structure = Structure::of(&**a);
         let (matrix, why) = (source.name(), args.why);
         let dev = &default_device()?;
-        let suggested = Suggested::of(dev, a, &structure)?;
         let measured = if why { Some(Measured::of(dev, a, &structure)?) } else { None };
         let candidates = candidates(a, &structure, dev.formats(a.rows(), Format::bytes(&**a))?);
+        let suggested = Suggested::of(dev, a, &structure, &candidates)?;
         let orders = if why && a.rows() == a.cols() { orders(a)? } else { Vec::new() };
         let scaling = if why { Scaling::of(a) } else { None };
         let (kind, bytes) = (T::KIND, a.bytes());
