@@ -2,6 +2,7 @@
 //! falls short.
 use super::AutoSolver;
 use super::confirm::{Measured, misfit, stands, tolerance};
+use super::is_refusal;
 use super::plan::{Candidate, DIRECT};
 use super::queue::Queue;
 use super::setup::Ready;
@@ -94,8 +95,11 @@ fn again<T: Scalar>(
     watch: Watching<'_>,
 ) -> Result<Duration> {
     let left = system.limit().saturating_sub(outcome.iterations);
-    if left == 0 || !system.set_up_anew()? {
-        return Ok(Duration::ZERO);
+    match if left == 0 { Ok(false) } else { system.set_up_anew() } {
+        Ok(true) => {}
+        Ok(false) => return Ok(Duration::ZERO),
+        Err(error) if is_refusal(&error) => return Ok(Duration::ZERO), // what it has stays
+        Err(error) => return Err(error),
     }
     let before = outcome.clone();
     restore(x, guess);

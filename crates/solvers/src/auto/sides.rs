@@ -45,6 +45,10 @@ impl Side {
         if let Some(permutation) = &self.permutation {
             Error::check_length("solve", what, permutation.len(), len)?;
         }
+        if self.exponents.is_empty() {
+            staged.extend((0..len).map(|new| given(self.old(new))));
+            return Ok(());
+        }
         let at = |new| {
             let old = self.old(new);
             given(old).scale_by_power_of_two(power * self.exponent(old))
@@ -62,9 +66,10 @@ impl Side {
 
     /// Hands the elements of a vector in this order on, times the factors to a power, with their numbers in the caller's order.
     pub(super) fn restore<T: Scalar>(&self, values: &[T], power: i32, mut set: impl FnMut(usize, T)) {
-        for (new, value) in values.iter().enumerate() {
+        let scaled = !self.exponents.is_empty();
+        for (new, &value) in values.iter().enumerate() {
             let old = self.old(new);
-            set(old, value.scale_by_power_of_two(power * self.exponent(old)));
+            set(old, if scaled { value.scale_by_power_of_two(power * self.exponent(old)) } else { value });
         }
     }
 }
