@@ -256,3 +256,49 @@ fn what_is_out_of_range_is_named() {
     let nothing = Assembly::<f64>::least_squares(3).assemble().unwrap();
     assert_eq!((nothing.matrix().rows(), nothing.matrix().cols()), (0, 3));
 }
+
+#[test]
+fn other_equations_are_another_system() {
+    let mut fit = Assembly::least_squares(1);
+    let points = |fit: &mut Assembly<f64>| (0..3).for_each(|i| fit.add(i, 0, 1.0 + i as f64));
+    points(&mut fit);
+    fit.add_b(2, 6.0);
+    let mut system = fit.assemble().unwrap();
+    for last in [1, 3, 4_000_000_000] {
+        fit.begin();
+        points(&mut fit);
+        fit.add_b(last, 6.0);
+        let updated = system.update(&fit);
+        if last < 3 {
+            updated.unwrap();
+            assert_eq!(system.b(), [0.0, 6.0, 0.0]);
+        } else {
+            let said = updated.unwrap_err().to_string();
+            assert!(said.contains("3 before; assemble anew"), "{said}");
+        }
+    }
+    assert_eq!(system.b(), [0.0, 6.0, 0.0]);
+}
+
+#[test]
+fn a_failed_update_leaves_the_fixed_unknowns() {
+    let mut chain = Assembly::square(3);
+    chain.fix(0, 1.0);
+    (0..2).for_each(|i| chain.couple(i, i + 1, 1.0));
+    let mut system = chain.assemble().unwrap();
+    chain.begin();
+    chain.fix(0, 2.0);
+    (0..2).for_each(|i| chain.couple(i, i + 1, f64::MAX));
+    assert!(matches!(system.update(&chain), Err(Error::Element { .. } | Error::Entry { .. })));
+    assert_eq!(system.full(&[0.0; 2]).unwrap(), [1.0, 0.0, 0.0]);
+    assert_eq!(system.b(), [1.0, 0.0]);
+}
+
+#[test]
+fn a_fixed_unknown_is_a_number() {
+    let mut alone = Assembly::square(2);
+    alone.add(1, 1, 1.0);
+    alone.fix(0, f64::NAN);
+    let said = alone.assemble().unwrap_err().to_string();
+    assert_eq!(said, "Assembly::assemble: the fixed unknowns, row 0: NaN is not finite");
+}

@@ -221,7 +221,7 @@ impl<T: Scalar> Assembly<T> {
     ///
     /// # Errors
     /// [`Error::Entry`] for a coefficient out of range or a sum that is not finite, [`Error::Element`] for a
-    /// right-hand side that is not finite; [`Error::Structure`] for too many coefficients for 32-bit indices,
+    /// right-hand side or a fixed unknown that is not finite; [`Error::Structure`] for too many coefficients for 32-bit indices,
     /// [`Error::OutOfMemory`].
     pub fn assemble(&mut self) -> Result<Assembled<T>> {
         self.settle();
@@ -246,13 +246,19 @@ impl<T: Scalar> Assembly<T> {
 
     pub(super) fn check(&self, operation: &str) -> Result<()> {
         check_sizes(operation, self.equations(), self.unknowns, self.len())?;
-        match self.outside {
-            Some((row, column)) => {
-                let (equations, unknowns) = (self.equations(), self.unknowns);
-                let message = format!("there are {equations} equations and {unknowns} unknowns");
-                Err(Error::Entry { operation: operation.into(), row, column, message })
-            }
+        if let Some((row, column)) = self.outside {
+            let (equations, unknowns) = (self.equations(), self.unknowns);
+            let message = format!("there are {equations} equations and {unknowns} unknowns");
+            return Err(Error::Entry { operation: operation.into(), row, column, message });
+        }
+        match self.fixed.iter().find(|(_, value)| !value.finite()) {
             None => Ok(()),
+            Some((&row, value)) => Err(Error::Element {
+                operation: operation.into(),
+                what: "the fixed unknowns".into(),
+                row: row as usize,
+                message: format!("{value} is not finite"),
+            }),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The result of an assembly: the matrix of the free unknowns, and the conversion back to all unknowns.
 use super::{Assembly, AssemblyPlan, FIXED};
 use crate::Csr;
-use lacuna_engine::{Error, Result, Scalar};
+use lacuna_engine::{Error, Result, Scalar, pages};
 use std::sync::Arc;
 
 /// The system assembled by an [`Assembly`]: the matrix and right-hand side of the unknowns that are not
@@ -27,14 +27,17 @@ impl<T: Scalar> Assembled<T> {
     pub(super) fn new(assembly: &Assembly<T>) -> Result<Self> {
         const OPERATION: &str = "Assembly::assemble";
         assembly.check(OPERATION)?;
-        let is_fixed = |j: &u32| assembly.fixed.contains_key(j);
-        let free: Vec<u32> = (0..assembly.unknowns() as u32).filter(|j| !is_fixed(j)).collect();
-        let mut columns = vec![FIXED; assembly.unknowns()];
+        let is_free = |j: &u32| !assembly.fixed.contains_key(j);
+        let mut free = pages::zeroed::<u32>(OPERATION, assembly.unknowns() - assembly.fixed.len())?;
+        free.iter_mut().zip((0..assembly.unknowns() as u32).filter(is_free)).for_each(|(to, j)| *to = j);
+        let mut columns = pages::zeroed::<u32>(OPERATION, assembly.unknowns())?;
+        columns.fill(FIXED);
         free.iter().zip(0..).for_each(|(&j, k)| columns[j as usize] = k);
-        let rows: Vec<u32> = match assembly.is_square() {
-            true => columns.clone(),
-            false => (0..assembly.equations() as u32).collect(),
-        };
+        let mut rows = pages::zeroed::<u32>(OPERATION, assembly.equations())?;
+        match assembly.is_square() {
+            true => rows.copy_from_slice(&columns),
+            false => rows.iter_mut().zip(0..).for_each(|(row, i)| *row = i),
+        }
         let stays = rows.iter().filter(|row| **row != FIXED).count();
         let mut moved = Vec::new();
         let places: Vec<(u32, u32)> = assembly
@@ -53,9 +56,9 @@ impl<T: Scalar> Assembled<T> {
         drop(places);
         let matrix = Arc::new(plan.matrix(&assembly.values)?);
         let pattern = assembly.pattern().unwrap_or(0);
-        let fixed = vec![T::zero(); assembly.unknowns()];
-        let mut assembled =
-            Assembled { plan, pattern, matrix, b: vec![T::zero(); stays], rows, moved, free, fixed };
+        let b = pages::zeroed::<T>(OPERATION, stays)?;
+        let fixed = pages::zeroed::<T>(OPERATION, assembly.unknowns())?;
+        let mut assembled = Assembled { plan, pattern, matrix, b, rows, moved, free, fixed };
         assembled.set_b(assembly)?;
         Ok(assembled)
     }
@@ -74,12 +77,17 @@ impl<T: Scalar> Assembled<T> {
             let message = "the coefficients are not those of the same sequence; assemble anew".into();
             return Err(Error::Structure { operation: OPERATION.into(), message });
         }
+        if assembly.equations() != self.rows.len() {
+            let (now, before) = (assembly.equations(), self.rows.len());
+            let message = format!("there are {now} equations, and {before} before; assemble anew");
+            return Err(Error::Structure { operation: OPERATION.into(), message });
+        }
         let mut values = vec![T::zero(); self.plan.nnz()];
         self.plan.sum(&assembly.values, &mut values)?;
-        let before = self.b.clone();
+        let before = (self.b.clone(), self.fixed.clone());
         let updated = self.set_b(assembly).and_then(|()| Arc::make_mut(&mut self.matrix).set_values(&values));
         if updated.is_err() {
-            self.b = before;
+            (self.b, self.fixed) = before;
         }
         updated
     }
