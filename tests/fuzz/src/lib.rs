@@ -1,11 +1,13 @@
 //! Fuzz targets: functions of bytes that panic where a property does not hold.
 //!
 //! `tests/corpus.rs` runs all of them over the kept corpus and over changes of it; `README.md` says how libFuzzer runs them.
+mod assembly;
 mod bytes;
 #[path = "../../../crates/cpu/tests/calls/mod.rs"]
 mod calls;
 mod conversions;
 mod exact;
+mod factors;
 mod mutate;
 mod options;
 mod programs;
@@ -13,9 +15,11 @@ mod readers;
 mod solves;
 mod specs;
 
+pub use assembly::assembly;
 pub use calls::calls;
 pub use conversions::conversions;
 pub use exact::{Wide, norm, residual};
+pub use factors::factors;
 pub use mutate::Mutator;
 pub use options::options;
 pub use programs::programs;
@@ -36,7 +40,7 @@ pub struct Target {
 #[macro_export]
 macro_rules! with_targets {
     ($macro:ident) => {
-        $macro! { matrix_market, npy, npz, matlab, petsc, boeing, archives, specs, options, conversions, programs, calls, solves }
+        $macro! { matrix_market, npy, npz, matlab, petsc, boeing, archives, specs, options, conversions, assembly, factors, programs, calls, solves }
     };
 }
 
