@@ -171,7 +171,7 @@ impl<'a> Facts<'a> {
             orders,
             scaling,
             by_rounding: lost_symmetry(a),
-            singular: explain(a, &vec![T::zero(); a.rows()]),
+            singular: explain(a, &[]),
             why,
         })
     }

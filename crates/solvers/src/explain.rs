@@ -14,22 +14,23 @@ const NO_SOLUTION: &str = "no x solves the system";
 /// Explains, in sentences, why `A x = b` has no solution or no unique one: empty rows and columns, structural
 /// singularity by a maximum matching, connected components whose rows or columns sum to zero. Rows are
 /// counted from 0. Empty if none of these is found. Takes `O(nnz)`, and more for the matching if the diagonal
-/// has zeros.
+/// has zeros. An empty `b` stands for one that is not known.
 ///
 /// Reference: Duff 1981, doi:10.1145/355958.355963 (the matching).
 pub fn explain<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
     compiled_here!(T, |a: &Csr<T>, b: &[T]| -> Vec<String> {
         let mut found = Vec::new();
         let n = a.rows();
-        if n != a.cols() || b.len() != n {
+        if n != a.cols() || !(b.is_empty() || b.len() == n) {
             return found;
         }
         let filled = |i: usize| a.row_entries(i).any(|(_, v)| v != T::zero());
         let empty: Vec<usize> = (0..n).filter(|&i| !filled(i)).collect();
         if let Some(&first) = empty.first() {
-            let against = empty.iter().find(|&&i| b[i] != T::zero());
+            let against = empty.iter().find(|&&i| b.get(i).is_some_and(|b| *b != T::zero()));
             let end = match against {
                 Some(i) => format!("with b = {} in row {i} no x solves the system", b[*i]),
+                None if b.is_empty() => "b must be 0 there".into(),
                 None => "b is 0 there, so that the solution is not unique".into(),
             };
             let which = rows(&empty);
@@ -124,7 +125,8 @@ fn null_of_constants<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
         part.0 &= vanishes(row[i]);
         part.1 &= vanishes(column[i]);
         part.2 += 1;
-        part.3 = [part.3[0] + b[i].re(), part.3[1] + b[i].im(), part.3[2] + b[i].modulus()];
+        let b = b.get(i).copied().unwrap_or(T::zero());
+        part.3 = [part.3[0] + b.re(), part.3[1] + b.im(), part.3[2] + b.modulus()];
     }
     let whole = of_part.iter().filter(|part| part.2 > 0).count() == 1;
     let singular = of_part.iter().enumerate().filter(|(_, part)| part.2 > 0 && (part.0 || part.1));

@@ -125,6 +125,31 @@ fn info_names_what_solve_chooses() {
 }
 
 #[test]
+fn info_says_why_a_matrix_is_singular_and_that_rounding_took_its_symmetry() {
+    let bench = Bench::new();
+    bench.matrix("empty.mtx", 3, 3, &["1 1 2", "1 2 1", "2 2 3"]);
+    bench.matrix("constants.mtx", 3, 3, &["1 1 1", "1 2 -1", "2 1 -1", "2 2 2", "2 3 -1", "3 2 -1", "3 3 1"]);
+    bench.matrix("rounded.mtx", 2, 2, &["1 1 4", "1 2 0.1", "2 1 0.10000000000000002", "2 2 5"]);
+    bench.matrix("other.mtx", 2, 2, &["1 1 4", "1 2 0.1", "2 1 0.2", "2 2 5"]);
+    let info = |matrix: &str| {
+        let json = bench.run(&format!("info {matrix} --quiet --json -")).out;
+        (bench.run(&format!("info {matrix}")).out, serde_json::from_str::<serde_json::Value>(&json).unwrap())
+    };
+    let (text, json) = info("empty.mtx");
+    let said = "A is singular: row 2 has no nonzero entry, and b must be 0 there; leave that row";
+    assert!(text.contains(&format!("  singular    {said}")), "{text}");
+    assert!(json["singular"][0].as_str().unwrap().starts_with(said), "{json}");
+    let (text, _) = info("constants.mtx");
+    assert!(text.contains("  singular    A is singular: its rows sum to 0, so that a constant"), "{text}");
+    let (text, json) = info("rounded.mtx");
+    assert!(text.contains("; lost by rounding alone: entries differ by 1"), "{text}");
+    assert!(json["symmetric_but_for"].as_f64().unwrap() < 1e-15, "{json}");
+    let (text, json) = info("other.mtx");
+    assert!(!text.contains("rounding") && !text.contains("singular"), "{text}");
+    assert!(json["symmetric_but_for"].is_null() && json["singular"].as_array().unwrap().is_empty(), "{json}");
+}
+
+#[test]
 fn reports_are_not_compressed() {
     let bench = Bench::new();
     for (command, end) in [
