@@ -223,7 +223,7 @@ impl<T: Scalar> Prepared<T> {
             let [b, solution] = staged;
             solve(system, b, solution)?;
             if let Some(ordered) = system.as_matrix() {
-                ordered.restore(solution, |i, v| x[i] = v);
+                ordered.restore(solution, |i, v| x[i] = v)?;
                 ordered.note_unscaled(&mut self.outcome, b, solution)?;
             }
             return Ok(&self.outcome);
@@ -371,7 +371,7 @@ fn iterate_together<T: Scalar>(
     for (mut x, ([_, solution], _)) in
         x.columns_mut().into_iter().zip(sides.iter().zip(&joint)).filter(|(_, (_, joint))| joint.is_some())
     {
-        system.restore(solution, |i, v| x[i] = v);
+        system.restore(solution, |i, v| x[i] = v)?;
     }
     Ok(joint)
 }

@@ -219,6 +219,13 @@ fn a_scaling_that_cannot_be_is_an_error() {
     let mut system = LinearSystem::new(tiny).scale("rows").prepare().unwrap();
     let error = system.solve(&[1.0, 1e300]).unwrap_err();
     assert!(matches!(error, Error::Element { row: 1, .. }), "{error}");
+    // So is one of the solution, and nothing is handed back.
+    let tiny = Csr::new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, 1e-300]).unwrap();
+    let mut system = LinearSystem::new(tiny).scale("columns").prepare().unwrap();
+    let mut x = [0.5; 2];
+    let error = system.solve_into(&[1.0, 1e10], &mut x).unwrap_err();
+    assert!(matches!(&error, Error::Element { row: 1, what, .. } if what == "x"), "{error}");
+    assert_eq!(x, [0.5; 2]);
 }
 
 #[test]

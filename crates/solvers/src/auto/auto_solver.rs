@@ -164,8 +164,11 @@ impl<T: Scalar> AutoSolver<T> {
     }
 
     /// Hands the elements of a solution on with their numbers in the caller's order.
-    pub fn restore(&self, solution: &[T], set: impl FnMut(usize, T)) {
-        self.matrix.order.restore(solution, set);
+    ///
+    /// # Errors
+    /// [`Error::Element`] for one that the factor of its column takes out of the range of numbers; then none is handed on.
+    pub fn restore(&self, solution: &[T], set: impl FnMut(usize, T)) -> Result<()> {
+        self.matrix.order.restore(solution, set)
     }
 
     /// The matrix on the host, in the order of the device and times [`AutoSolver::factor`].

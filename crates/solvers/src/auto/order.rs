@@ -190,9 +190,11 @@ impl Order {
         given.into()
     }
 
-    /// Hands the elements of a solution on with their numbers in the caller's order.
-    pub(super) fn restore<T: Scalar>(&self, solution: &[T], set: impl FnMut(usize, T)) {
+    /// Hands the elements of a solution on with their numbers in the caller's order; none if one would leave the range of numbers.
+    pub(super) fn restore<T: Scalar>(&self, solution: &[T], set: impl FnMut(usize, T)) -> Result<()> {
+        self.columns.check_range(solution, "x", 1)?;
         self.columns.restore(solution, 1, set);
+        Ok(())
     }
 
     /// Translates an error to the caller's rows.

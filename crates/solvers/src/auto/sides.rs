@@ -57,10 +57,19 @@ impl Side {
         let lost = staged.iter().position(|v| !v.finite()).map(|new| self.old(new));
         match lost.filter(|&old| given(old).finite()) {
             None => Ok(()),
-            Some(row) => {
-                let message = format!("{} is out of range times the factor of the scaling", given(row));
-                Err(Error::Element { operation: "solve".into(), what: what.into(), row, message })
-            }
+            Some(row) => Err(out_of_range(what, row, given(row))),
+        }
+    }
+
+    /// Fails if an element of a vector in this order is finite, and not so times its factor.
+    pub(super) fn check_range<T: Scalar>(&self, values: &[T], what: &str, power: i32) -> Result<()> {
+        if self.exponents.is_empty() {
+            return Ok(());
+        }
+        let scaled = |new: usize| values[new].scale_by_power_of_two(power * self.exponent(self.old(new)));
+        match (0..values.len()).find(|&new| values[new].finite() && !scaled(new).finite()) {
+            None => Ok(()),
+            Some(new) => Err(out_of_range(what, self.old(new), values[new])),
         }
     }
 
@@ -72,6 +81,11 @@ impl Side {
             set(old, if scaled { value.scale_by_power_of_two(power * self.exponent(old)) } else { value });
         }
     }
+}
+
+fn out_of_range<T: Scalar>(what: &str, row: usize, value: T) -> Error {
+    let message = format!("{value} is out of range times the factor of the scaling");
+    Error::Element { operation: "solve".into(), what: what.into(), row, message }
 }
 
 /// How rows and columns were scaled.
