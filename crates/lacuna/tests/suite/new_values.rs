@@ -214,3 +214,24 @@ fn a_preconditioner_that_fell_behind_is_set_up_anew() {
         assert!(x.iter().zip(&y).all(|(x, y)| (x - y).abs() < 1e-4 * largest));
     }
 }
+
+/// A method that took more iterations than another's set-up costs, and solved the system, is not interrupted for that again.
+#[test]
+fn what_solved_a_system_is_left_alone_in_the_next_step() {
+    let a = Spec::parse("gen:poisson-p1:127").and_then(|spec| spec.build::<f64>()).unwrap();
+    let b: Vec<f64> = (0..a.rows()).map(|i| 1.0 + (i * i % 7) as f64 / 100.0).collect();
+    let mut system = LinearSystem::new(a.clone()).on(own_device()).prepare().unwrap();
+    let (_, first) = system.solve(&b).unwrap();
+    assert!(
+        first.converged() && first.restarts > 0,
+        "asked while it runs whether it should go on: {first:?}"
+    );
+    for step in 1..4 {
+        let scale = |i: usize| 1.0 + ((i + step) % 7) as f64 / 100.0;
+        let values: Vec<f64> = a.entries().map(|(i, j, v)| v * (scale(i) * scale(j))).collect();
+        system.update_values(&values).unwrap();
+        let (_, next) = system.solve(&b).unwrap();
+        assert!(next.converged() && next.restarts == 0, "{step}: {next:?}");
+        assert!(next.iterations <= first.iterations, "{step}: {next:?}");
+    }
+}

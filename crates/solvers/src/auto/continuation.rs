@@ -19,6 +19,9 @@ const MANY: u64 = 1000;
 /// method needs at most as many iterations.
 const LEAST: u64 = 50;
 
+/// What a method took before may grow by one part in so many.
+const MARGIN: u64 = 4;
+
 /// `A x = b` comes nearer if a continued solve leaves less than this part of its misfit.
 const HALF: f64 = 0.5;
 /// The tolerance of a continued solve, as a part of what the misfit asks for.
@@ -73,6 +76,9 @@ fn within_limits<T: Scalar>(
         let setting_up = continuation.setting_up;
         drop(continuation);
         solved_by = continued?;
+        if solved_by.is_none() && outcome.converged() {
+            system.usual = outcome.iterations;
+        }
         outcome.setup = setting_up;
     }
     outcome.time = start.elapsed();
@@ -188,7 +194,9 @@ pub(super) fn first_stop<T: Scalar>(system: &AutoSolver<T>) -> Stop {
     let shares = *switches_early && !queue.is_empty();
     let share = if shares { half(limit, system.matrix.a.rows()) } else { limit };
     let enough = if fallback.is_some() { *exhausted } else { u64::MAX };
-    let budget = queue.budget(weight).unwrap_or(u64::MAX).min(enough);
+    // What took so many iterations before is not asked after fewer whether it should give way.
+    let usual = system.usual.saturating_add(system.usual / MARGIN);
+    let budget = queue.budget(weight).unwrap_or(u64::MAX).max(usual).min(enough);
     system.stop.max_iters(share.min(*interval).min(budget))
 }
 

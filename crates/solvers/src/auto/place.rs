@@ -82,6 +82,7 @@ impl<T: Scalar> Analysis<T> {
             queue,
             counted: self.counted,
             weight: 1,
+            usual: 0,
             options,
             stop,
             remarks: self.remarks,

@@ -29,7 +29,9 @@ impl<T: Scalar> Continuation<'_, T> {
         let Some(mut kind) = named.transpose()?.flatten() else { return Ok(()) };
         match kind.expected_setup(&self.system.matrix.a) {
             Ok(seconds) => {
-                self.queue.insert(candidate, seconds.unwrap_or(0.0));
+                let seconds = seconds.unwrap_or(0.0);
+                self.queue.insert(candidate, seconds);
+                self.system.queue.remember(seconds);
                 self.estimated = Some(kind);
             }
             Err(refused) => self.refused(&candidate, refused)?,
@@ -119,7 +121,7 @@ impl<T: Scalar> AutoSolver<T> {
             self.resident.preconditioner = ready.placed;
         }
         (self.method, self.resident.solver, self.resident.columns) = (ready.method, ready.solver, None);
-        (self.queue, self.weight) = (queue, weight);
+        (self.queue, self.weight, self.usual) = (queue, weight, 0);
         if let Some(line) = self.chosen.sentences.iter_mut().find(|line| line.starts_with("method ")) {
             *line = self.chosen.method.sentence("method");
         }
