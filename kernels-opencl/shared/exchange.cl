@@ -44,16 +44,11 @@ typedef struct {
 #define CELL(c) local_cells[c]
 #define ROW(i) (s->first + (i) * WAYS + s->way)
 
-// Sums of a chunk for one lane of a warp, neighbours, and lanes of a chunk, both powers of two.
+// Sums of a chunk for one lane of a warp, 32 apart, and lanes of a chunk, both powers of two.
 #define PIECES LACUNA_PIECES
 #define SPREAD LACUNA_SPREAD
-// Numbers that a sum takes in an exchange, and where that of segment `i` lies, `pieces` to a lane: what the lanes load
-// at once is side by side.
+// Numbers that a sum takes in an exchange: whole chunks.
 #define ROOM (LACUNA_CHUNKS * 32u * PIECES)
-static inline uint place_of(uint i, uint pieces) {
-    const uint chunk = 32 * pieces;
-    return i / chunk * chunk + i % pieces * 32 + i % chunk / pieces;
-}
 
 // The sum of the chunks by neighbouring pairs; there are at most eight.
 static inline number last_sum(__local const number *got, uint count) {
@@ -73,10 +68,30 @@ static inline number last_sum(__local const number *got, uint count) {
 }
 
 #if LACUNA_NVIDIA
-// The sum of a lane's `count` neighbours by pairs.
-static inline number pairs_of(const number *e, uint count) {
-    return count == 8 ? PAIRS_8(e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7])
-        : count == 4 ? (e[0] + e[1]) + (e[2] + e[3]) : count == 2 ? e[0] + e[1] : e[0];
+// The sum by neighbouring pairs of the first `32 * pieces` numbers of a chunk, of which lane l of `spread` holds l, l + 32 and so
+// on; in every lane. At each of the first strides a lane gives half of what it has to its neighbour, until one is left.
+static inline number pair_sum(number *e, uint pieces, uint spread) {
+#pragma unroll
+    for (uint t = 1; t < pieces; t *= 2) {
+        const bool upper = (WARP_LANE & t) != 0;
+        const uint left = pieces / (2 * t);
+#pragma unroll
+        for (uint k = 0; k < left; k++) {
+            const number kept = upper ? e[k + left] : e[k], given = upper ? e[k] : e[k + left];
+            e[k] = kept + across(given, t);
+        }
+    }
+    number sum = e[0];
+#pragma unroll
+    for (uint t = pieces; t < spread; t *= 2) {
+        sum = sum + across(sum, t);
+    }
+    // Lanes whose numbers differ by these bits hold neighbouring runs of 32, the nearest last.
+#pragma unroll
+    for (uint t = pieces / 2; t > 0; t /= 2) {
+        sum = sum + across(sum, t);
+    }
+    return sum;
 }
 // The sum of a segment whose terms a warp holds with stride 32, `count` in each lane; the result is in every lane.
 static inline number warp_sum_of(const number *e, uint count) {
@@ -121,7 +136,7 @@ static inline void put_sum(const Share *s, const State *state, uint slot, uint i
     if (ONE_GROUP) {
         s->got[slot * s->mine + i] = sum;
     } else {
-        uint at = (slot * ROOM + place_of(s->from + i, PIECES)) * WAYS + s->way;
+        uint at = (slot * ROOM + s->from + i) * WAYS + s->way;
         put_number(half_of(s, state->epoch + 1), at, sum, state->epoch + 1);
     }
 }
@@ -208,10 +223,10 @@ static inline void collect_chunk(const Share *s, __global const ulong *words, ul
         there = true;
 #pragma unroll
         for (uint at = 0; at < count * PIECES * WAYS; at++) {
-            const uint k = at / WAYS % PIECES, first = chunk * SEGMENT;
+            const uint i = chunk * SEGMENT + WARP_LANE + 32 * (at / WAYS % PIECES);
             e[at] = NOTHING;
-            if (first + WARP_LANE * PIECES + k < s->segments) {
-                uint place = ((d + at / (PIECES * WAYS)) * ROOM + first + WARP_LANE + 32 * k) * WAYS + at % WAYS;
+            if (i < s->segments) {
+                uint place = ((d + at / (PIECES * WAYS)) * ROOM + i) * WAYS + at % WAYS;
                 there &= get_number(words, place, epoch, &e[at]);
             }
         }
@@ -228,14 +243,7 @@ static inline void collect_chunk(const Share *s, __global const ulong *words, ul
                 : WAYS == 4 ? (p[0] + p[2 % WAYS]) + (p[1 % WAYS] + p[3 % WAYS])
                 : WAYS == 2 ? p[0] + p[1 % WAYS] : p[0];
         }
-        sums[c] = pairs_of(f, PIECES);
-    }
-#pragma unroll
-    for (uint t = 1; t < SPREAD; t *= 2) {
-#pragma unroll
-        for (uint c = 0; c < count; c++) {
-            sums[c] = sums[c] + across(sums[c], t);
-        }
+        sums[c] = pair_sum(f, PIECES, SPREAD);
     }
 }
 #endif
@@ -263,7 +271,7 @@ static inline void collect(const Share *s, State *state, uint dots) {
             for (uint x = ITEM; x < SEGMENT; x += SIZE) {
                 uint i = c * SEGMENT + reversed(x, 8);
                 number v = NOTHING;
-                while (i < s->segments && !get_number(words, d * ROOM + place_of(i, PIECES), state->epoch, &v)) {
+                while (i < s->segments && !get_number(words, d * ROOM + i, state->epoch, &v)) {
                 }
                 s->work[x] = v;
             }

@@ -149,7 +149,7 @@ static inline __global ulong *show_sums(const Share *s, State *state, uint dots,
     }
     for (uint p = ITEM; p < dots * s->mine; p += SIZE) {
         uint d = p / s->mine, i = p - d * s->mine;
-        put_number(words, d * ROOM + place_of(s->from + i, PIECES), s->got[p], state->epoch);
+        put_number(words, d * ROOM + s->from + i, s->got[p], state->epoch);
     }
     return words;
 }
@@ -176,7 +176,7 @@ static inline void collect_streaming(const Share *s, State *state, uint dots, ui
             if (state->dirty) {
                 FENCE();
             }
-            put_number(upper, u / chunks * UPPER_ROOM + place_of(u % chunks, UPPER_PIECES), sum, state->epoch);
+            put_number(upper, u / chunks * UPPER_ROOM + u % chunks, sum, state->epoch);
         }
     }
     for (uint d = WARP; d < dots; d += WARPS) {
@@ -187,17 +187,13 @@ static inline void collect_streaming(const Share *s, State *state, uint dots, ui
 #pragma unroll
             for (uint k = 0; k < UPPER_PIECES; k++) {
                 e[k] = NOTHING;
-                if (WARP_LANE * UPPER_PIECES + k < chunks) {
+                if (WARP_LANE + 32 * k < chunks) {
                     there &= get_number(upper, d * UPPER_ROOM + WARP_LANE + 32 * k, state->epoch, &e[k]);
                 }
             }
         } while (!there);
         __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
-        number sum = pairs_of(e, UPPER_PIECES);
-#pragma unroll
-        for (uint t = 1; t < UPPER_SPREAD; t *= 2) {
-            sum = sum + across(sum, t);
-        }
+        const number sum = pair_sum(e, UPPER_PIECES, UPPER_SPREAD);
         if (WARP_LANE == 0) {
             s->work[d] = sum;
         }

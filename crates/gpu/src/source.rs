@@ -12,7 +12,7 @@ pub const AT_CELLS: usize = 256;
 /// Elements of a segment.
 pub const SEGMENT: usize = 256;
 
-/// Neighbours that one lane of a warp takes of a chunk of up to 256 sums, a power of two.
+/// Numbers that one lane of a warp takes of a chunk of up to 256 sums, 32 apart; a power of two.
 pub(crate) fn pieces(sums: usize) -> usize {
     sums.min(SEGMENT).div_ceil(32).next_power_of_two()
 }
