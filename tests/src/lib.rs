@@ -23,6 +23,7 @@ pub mod formats;
 pub mod generated;
 pub mod handles;
 pub mod hostile;
+pub mod instances;
 pub mod least_squares;
 pub mod narrow;
 pub mod numbers;

@@ -1,4 +1,9 @@
 //! Every target over its corpus and over changes of it, the same ones each time.
+// Its tests run here: the library is compiled once.
+#[allow(dead_code, unreachable_pub)]
+#[path = "../src/exact.rs"]
+mod exact;
+
 use lacuna_fuzz::{Mutator, TARGETS, Target};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

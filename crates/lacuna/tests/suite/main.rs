@@ -3,6 +3,7 @@ mod choices;
 mod columns;
 mod devices;
 mod faults;
+mod gallery;
 mod honest;
 mod interface;
 mod least_squares;
@@ -13,6 +14,7 @@ mod own_method;
 mod real;
 mod refine;
 mod sequences;
+mod update;
 mod vectors;
 
 use lacuna::Device;

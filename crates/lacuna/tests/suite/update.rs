@@ -1,12 +1,7 @@
 //! New values on the same pattern: the same bits as a newly prepared system, no growth in memory; and the
 //! errors.
+use super::own_device;
 use lacuna::prelude::*;
-
-/// A device that no other test uses, so that what is in use on it can be compared.
-fn own_device() -> Device {
-    let options = lacuna::cpu::CpuOptions::default().threads(2);
-    Device::new(lacuna::cpu::Cpu::with(options).unwrap())
-}
 
 fn matrix() -> Csr<f64> {
     Spec::parse("gen:convection:9x8:5").unwrap().build().unwrap()

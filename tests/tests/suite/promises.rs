@@ -137,7 +137,7 @@ fn operations_bytes_and_vectors_of_an_iteration() {
 /// The numbers of products and vectors on the page on methods.
 #[test]
 fn the_page_on_methods_is_true() {
-    let page = include_str!("../../docs/guide/which.md");
+    let page = include_str!("../../../docs/guide/which.md");
     let (a, mut seen) = (matrix(), Vec::new());
     for line in page.lines().filter(|line| line.starts_with("| `") && line.matches('|').count() == 8) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
@@ -153,7 +153,7 @@ fn the_page_on_methods_is_true() {
             assert_eq!(Some(products / solver.program().counts()), number(cells[2]), "{name}: products");
         }
     }
-    let theory = include_str!("../../docs/theory/methods.md");
+    let theory = include_str!("../../../docs/theory/methods.md");
     for line in theory.lines().filter(|line| line.starts_with("| `") && !line.contains("basis")) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let name = cells[1].trim_matches('`');

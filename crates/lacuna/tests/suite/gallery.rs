@@ -1,6 +1,6 @@
 //! Checks that the examples still draw the pictures in `docs/gallery`, which have few shades so that files
 //! are small.
-//! `LACUNA_GALLERY=write cargo test --release -p lacuna-sparse --test gallery` writes them.
+//! `LACUNA_GALLERY=write cargo test --release -p lacuna-sparse --test suite gallery` writes them.
 #![cfg(all(feature = "cpu", feature = "direct"))]
 // Each example includes the drawing module.
 #![allow(clippy::duplicate_mod)]
@@ -46,11 +46,11 @@ macro_rules! pictures {
 }
 
 pictures! {
-    heat 51.0 "../examples/heat.rs"
-    reservoir 42.0 "../examples/reservoir.rs"
-    waves 42.0 "../examples/waves.rs"
-    poisson_edit 255.0 "../examples/poisson_edit.rs"
-    smooth 51.0 "../examples/smooth.rs"
-    lscm 85.0 "../examples/lscm.rs"
-    black_scholes 85.0 "../examples/black_scholes.rs"
+    heat 51.0 "../../examples/heat.rs"
+    reservoir 42.0 "../../examples/reservoir.rs"
+    waves 42.0 "../../examples/waves.rs"
+    poisson_edit 255.0 "../../examples/poisson_edit.rs"
+    smooth 51.0 "../../examples/smooth.rs"
+    lscm 85.0 "../../examples/lscm.rs"
+    black_scholes 85.0 "../../examples/black_scholes.rs"
 }

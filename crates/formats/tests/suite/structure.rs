@@ -78,7 +78,7 @@ fn a_picture_counts_every_entry_once() {
     assert_eq!(spy(&a, 2, 2), [3, 0, 1, 1]);
     assert_eq!(spy(&a, 1, 1), [5]);
     assert_eq!(spy(&a, 4, 8).iter().sum::<u32>(), 5);
-    assert_eq!(spy(&a, 0, 3), []);
+    assert!(spy(&a, 0, 3).is_empty());
 }
 
 #[test]

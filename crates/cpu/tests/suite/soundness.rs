@@ -1,9 +1,6 @@
 //! No safe code reaches undefined behaviour: run under AddressSanitizer by `.ci/run`.
 #![forbid(unsafe_code)]
-#[allow(unreachable_pub)] // the fuzz target's
-mod calls;
-
-use calls::works;
+use crate::calls::{self, works};
 use lacuna_cpu::{Cpu, CpuOptions};
 use lacuna_engine::{
     Argument, Backend, Device, Error, Format, History, Owned, Pass, Program, Progress, Recorder, Result, Run,

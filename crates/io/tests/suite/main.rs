@@ -1,8 +1,17 @@
-//! Files of every form: written by other programs, by this crate, and broken ones.
+//! Files of every form: written by other programs, by this crate, and broken ones; generators.
 mod boeing;
 mod fixtures;
+mod foreign_files;
+// Its tests run here: the library is compiled once.
+#[allow(dead_code)]
+#[path = "../../src/boeing/fortran.rs"]
+mod fortran;
+mod generate;
 mod hostile;
 mod matlab;
+mod matrix_market;
+mod matrix_market_faults;
+mod real_matrices;
 mod round_trips;
 
 use lacuna_engine::{NumberType, Scalar};
