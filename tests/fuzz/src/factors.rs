@@ -82,11 +82,10 @@ fn solves<W: Number>(a: &Csr<W>, factors: &Factors<W>) {
         factors.solve(task, &mut correction);
         x.iter_mut().zip(&correction).for_each(|(x, c)| *x += *c);
         let largest = x.iter().map(|v| v.modulus()).fold(0.0, f64::max);
-        for i in 0..a.rows() {
+        for (i, b) in b.iter().enumerate() {
             let row: f64 = matrix.row_entries(i).map(|(_, v)| v.modulus()).sum();
             let left = residual(&x, i);
-            let part =
-                if left == W::zero() { 0.0 } else { left.modulus() / (b[i].modulus() + row * largest) };
+            let part = if left == W::zero() { 0.0 } else { left.modulus() / (b.modulus() + row * largest) };
             assert!(
                 part <= LEFT || !usual || task == Task::Adjoint,
                 "{:?}, {task:?}, row {i}: {part:e}\n{a:?}",
