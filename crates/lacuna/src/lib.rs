@@ -69,7 +69,7 @@
 mod advise;
 mod arrays;
 mod devices;
-#[cfg(instances_are_shared)]
+#[cfg(all(instances_are_shared, not(test)))]
 mod instances;
 mod prepared;
 mod remembered_method;
