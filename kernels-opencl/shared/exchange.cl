@@ -86,7 +86,7 @@ static inline number pair_sum(number *e, uint pieces, uint spread) {
     for (uint t = pieces; t < spread; t *= 2) {
         sum = sum + across(sum, t);
     }
-    // Lanes whose numbers differ by these bits hold neighbouring runs of 32, the nearest last.
+    // Lanes that differ in these bits hold the sums of different runs of 32: neighbouring runs first.
 #pragma unroll
     for (uint t = pieces / 2; t > 0; t /= 2) {
         sum = sum + across(sum, t);

@@ -1,4 +1,4 @@
-//! No safe code reaches undefined behaviour: run under AddressSanitizer by `.ci/run`.
+//! No safe code reaches undefined behaviour: run under AddressSanitizer by `.ci/full`.
 #![forbid(unsafe_code)]
 use crate::calls::{self, works};
 use lacuna_cpu::{Cpu, CpuOptions};

@@ -52,7 +52,7 @@ pub struct AutoSolver<T: Scalar> {
     pub(super) counted: Made<T>,
     /// The cost of an iteration, in iterations of the method chosen at first.
     pub(super) weight: u64,
-    /// The iterations in which the method that is recorded solved the system before, though it was asked to give way earlier.
+    /// The iterations in which the recorded method solved the system before, if those were more than its share; else 0.
     pub(super) usual: u64,
     pub(super) options: Options,
     pub(super) stop: Stop,

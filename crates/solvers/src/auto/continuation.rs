@@ -19,7 +19,7 @@ const MANY: u64 = 1000;
 /// method needs at most as many iterations.
 const LEAST: u64 = 50;
 
-/// What a method took before may grow by one part in so many.
+/// A method may take its former iterations and one part in so many more before it is asked to give way.
 const MARGIN: u64 = 4;
 
 /// `A x = b` comes nearer if a continued solve leaves less than this part of its misfit.
@@ -194,7 +194,7 @@ pub(super) fn first_stop<T: Scalar>(system: &AutoSolver<T>) -> Stop {
     let shares = *switches_early && !queue.is_empty();
     let share = if shares { half(limit, system.matrix.a.rows()) } else { limit };
     let enough = if fallback.is_some() { *exhausted } else { u64::MAX };
-    // What took so many iterations before is not asked after fewer whether it should give way.
+    // A method that solved the system before is not interrupted before it has taken as many iterations again.
     let usual = system.usual.saturating_add(system.usual / MARGIN);
     let budget = queue.budget(weight).unwrap_or(u64::MAX).max(usual).min(enough);
     system.stop.max_iters(share.min(*interval).min(budget))

@@ -97,15 +97,6 @@ impl Queue {
         self.list.pop_front()
     }
 
-    /// Remembers the seconds that the set-up of complete factors takes: they follow from the pattern, and need not be counted again.
-    pub(super) fn remember(&mut self, seconds: f64) {
-        let uncounted = |candidate: &Candidate| candidate.is_direct() && candidate.cost == Cost::Counted;
-        let candidate = self.list.iter().position(uncounted).and_then(|at| self.list.remove(at));
-        if let Some(candidate) = candidate {
-            self.insert(candidate, seconds);
-        }
-    }
-
     /// Whether none is left.
     pub(super) fn is_empty(&self) -> bool {
         self.fallback.is_none() && self.list.is_empty()

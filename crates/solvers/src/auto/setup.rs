@@ -29,9 +29,7 @@ impl<T: Scalar> Continuation<'_, T> {
         let Some(mut kind) = named.transpose()?.flatten() else { return Ok(()) };
         match kind.expected_setup(&self.system.matrix.a) {
             Ok(seconds) => {
-                let seconds = seconds.unwrap_or(0.0);
-                self.queue.insert(candidate, seconds);
-                self.system.queue.remember(seconds);
+                self.queue.insert(candidate, seconds.unwrap_or(0.0));
                 self.estimated = Some(kind);
             }
             Err(refused) => self.refused(&candidate, refused)?,
