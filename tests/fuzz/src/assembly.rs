@@ -25,6 +25,8 @@ struct Added<T> {
     places: Vec<(usize, usize, T)>,
     b: Vec<(usize, T)>,
     fixed: BTreeMap<usize, T>,
+    /// Whether unknowns were fixed or freed since a system was assembled.
+    refixed: bool,
     outside: bool,
 }
 
@@ -130,14 +132,14 @@ fn call<T: Scalar>(data: &mut Bytes<'_>, times: f64, assembly: &mut Assembly<T>,
             let (j, v) = (below(data, n), value(data, times));
             assembly.fix(j, v);
             match j < added.unknowns {
-                true => drop(added.fixed.insert(j, v)),
+                true => added.refixed |= added.fixed.insert(j, v).is_none(),
                 false => added.outside = true,
             }
         }
         _ => {
             let j = below(data, n);
             assembly.free(j);
-            added.fixed.remove(&j);
+            added.refixed |= added.fixed.remove(&j).is_some();
         }
     }
 }
@@ -154,9 +156,12 @@ fn coefficients<T: Scalar>(data: &mut Bytes<'_>) {
         places: Vec::new(),
         b: Vec::new(),
         fixed: BTreeMap::new(),
+        refixed: false,
         outside: false,
     };
     let mut assembled = None;
+    // The places of that system and its equations, as long as no other calls came between.
+    let mut sequence = None;
     let length = data.below(200);
     let calls = data.take(length);
     for round in 0..4u8 {
@@ -166,6 +171,11 @@ fn coefficients<T: Scalar>(data: &mut Bytes<'_>) {
             call(&mut again, f64::from(round + 1), &mut assembly, &mut added);
         }
         let wanted = added.system();
+        let places: Vec<_> = added.places.iter().map(|&(i, j, _)| (i, j)).collect();
+        let now = Some((places, added.equations));
+        if added.refixed || sequence != now {
+            sequence = None;
+        }
         match (&mut assembled, data.coin()) {
             (Some((system, before)), true) => {
                 let updated = lacuna::formats::Assembled::update(system, &assembly);
@@ -175,7 +185,7 @@ fn coefficients<T: Scalar>(data: &mut Bytes<'_>) {
                         *before = (a, b, added.fixed.clone());
                     }
                     (Ok(()), None) => panic!("an update took what is not finite, or outside"),
-                    // The sequence may be another one.
+                    (Err(error), Some(_)) if sequence.is_some() => panic!("refused: {error}"),
                     (Err(_), _) => assert!(
                         **system.matrix() == before.0 && system.b() == before.1,
                         "changed by a failed update"
@@ -191,6 +201,7 @@ fn coefficients<T: Scalar>(data: &mut Bytes<'_>) {
                 (Ok(system), Some((a, b))) => {
                     assert!(**system.matrix() == a && system.b() == b, "assembled");
                     assembled = Some((system, (a, b, added.fixed.clone())));
+                    (sequence, added.refixed) = (now, false);
                 }
                 (Err(_), None) => {}
                 (Ok(_), None) => panic!("took what is not finite, or outside"),
