@@ -11,6 +11,8 @@ use lacuna_formats::{Csr, Permutation, ScaledDiagonal, block_triangular, scaled_
 
 /// A diagonal entry below this part of the largest of its row, and of the largest of its column, is weak.
 const WEAK: f64 = 0.01;
+/// Entries of rows and columns that are scaled by the weights of former values stay below.
+const FAR_ABOVE: f64 = 1024.0;
 const NONE: u32 = u32::MAX;
 
 /// The order and the scales of a matrix. What is factored is its transpose, whose columns are the rows that are stored; it is block
@@ -27,6 +29,8 @@ pub(crate) struct Arrangement {
     /// Exponents of the powers of two by which rows and columns of the matrix are multiplied.
     pub(crate) row_scales: Vec<i32>,
     pub(crate) column_scales: Vec<i32>,
+    /// Whether the diagonal is the heaviest, and the scales are those that belong to it.
+    is_weighted: bool,
 }
 
 impl Arrangement {
@@ -56,7 +60,26 @@ impl Arrangement {
             let places = w[0]..w[1];
             counts.push(local.order(a, &mut rows[places.clone()], &mut columns[places])?);
         }
-        Ok(Arrangement { rows, columns, borders, counts, row_scales, column_scales })
+        let is_weighted = matched.is_some();
+        Ok(Arrangement { rows, columns, borders, counts, row_scales, column_scales, is_weighted })
+    }
+
+    /// Finds the scales for other values on the same pattern.
+    ///
+    /// # Errors
+    /// If the diagonal was the heaviest of the former values and other entries are far above it now.
+    pub(crate) fn rescale<T: Scalar>(&mut self, a: &Csr<T>) -> Result<()> {
+        if !self.is_weighted {
+            (self.row_scales, self.column_scales) = scales(a);
+            return Ok(());
+        }
+        let scaled = |(i, j, v): (usize, usize, T)| {
+            size(v.scale_by_power_of_two(self.row_scales[i] + self.column_scales[j]))
+        };
+        match a.entries().any(|entry| scaled(entry) > FAR_ABOVE) {
+            true => Err(failed("entries far above the diagonal that was heaviest before")),
+            false => Ok(()),
+        }
     }
 
     /// The transpose of a matrix with its rows and columns in their places, and scaled.

@@ -117,6 +117,7 @@ impl<W: Number> BlockLu<W> {
         limits: &Limits,
         check: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
+        self.plan.arrangement.rescale(a)?;
         let columns = self.plan.arrangement.columns::<T, W>(a)?;
         let former = self.replaced();
         (self.sparse, self.fronts) = factor(&self.plan, &columns, limits, check)?;

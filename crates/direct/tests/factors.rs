@@ -30,9 +30,14 @@ fn right_hand_side<W: Number>(n: usize) -> Vec<W> {
     (0..n).map(|k| W::from_parts(1.0 + (k * 37 % 11) as f64, (k * 53 % 7) as f64 - 3.0)).collect()
 }
 
-/// Fails unless both systems are solved, refined once.
 fn check<W: Number>(a: &Csr<W>, kind: Option<Kind>) -> Result<Kind> {
     let factors = factored(a, kind)?;
+    check_solves(a, &factors);
+    Ok(factors.kind())
+}
+
+/// Fails unless both systems are solved, refined once.
+fn check_solves<W: Number>(a: &Csr<W>, factors: &Factors<W>) {
     let b = right_hand_side::<W>(a.rows());
     for task in [Task::Plain, Task::Adjoint] {
         let mut x = b.clone();
@@ -43,9 +48,8 @@ fn check<W: Number>(a: &Csr<W>, kind: Option<Kind>) -> Result<Kind> {
         factors.solve(task, &mut correction);
         x.iter_mut().zip(&correction).for_each(|(x, c)| *x += *c);
         let left = residual(a, task, &x, &b);
-        assert!(left < 1e-10, "{kind:?} became {:?}, {task:?}: {left:e}", factors.kind());
+        assert!(left < 1e-10, "{:?}, {task:?}: {left:e}", factors.kind());
     }
-    Ok(factors.kind())
 }
 
 /// Partial pivoting, the last resort, leaves more where the matrix is singular to working precision; its solution is finite.
@@ -295,6 +299,32 @@ fn new_values_keep_the_order_or_find_another() {
     }
     let singular = a.with_values(vec![0.0; a.nnz()]).unwrap();
     assert!(factors.renew(&singular, &NONE, &mut || Ok(())).is_err());
+}
+
+#[test]
+fn scales_follow_new_values() {
+    // Without weak diagonal entries, with them in small blocks, and in a large one that is matched by weights.
+    let strong = grid(20, |_| 5.0f64);
+    let small = matrix(2, [(0, 1, 1.0), (1, 0, -1.0), (1, 1, 1.0)]);
+    let large = grid(60, |k| if k % 2 == 0 { 0.0 } else { 4.0 });
+    for a in [strong, small, large] {
+        let mut factors = factored(&a, None).unwrap();
+        for exponents in [[0, 40], [-330, 0], [330, -330], [-330, 330], [0, 0]] {
+            let by = |k: usize| 2f64.powi(exponents[k % 2]);
+            for rows in [false, true] {
+                let values = a.entries().map(|(i, j, v)| v * by(if rows { i } else { j })).collect();
+                let other = a.with_values(values).unwrap();
+                factors.renew(&other, &NONE, &mut || Ok(())).unwrap();
+                check_solves(&other, &factors);
+            }
+        }
+    }
+    // One entry alone.
+    let small = matrix(2, [(0, 1, 13.0), (1, 0, -13.0), (1, 1, 1.0)]);
+    let mut factors = factored(&small, None).unwrap();
+    let other = small.with_values(vec![13.0, -13.0, -6.4e33]).unwrap();
+    factors.renew(&other, &NONE, &mut || Ok(())).unwrap();
+    check_solves(&other, &factors);
 }
 
 #[test]

@@ -4,8 +4,11 @@ use crate::bytes::Bytes;
 use lacuna::{Complex64, Csr, Error, Scalar, Triplets};
 use lacuna_direct::{Analysis, Factors, Kind, Limits, Number, Task};
 
-/// The part of `|b| + ‖a‖ ‖x‖` of a row that a refined solution may leave.
+/// Steps of refinement.
+const STEPS: usize = 3;
+/// The part of `|b| + ‖a‖ ‖x‖` of a row that a refined solution may leave; pivots within supernodes may grow.
 const LEFT: f64 = 1e-6;
+const LEFT_WITHIN_SUPERNODES: f64 = 0.1;
 
 /// Factors what the bytes say.
 pub fn factors(data: &[u8]) {
@@ -45,14 +48,14 @@ fn of<W: Number>(data: &mut Bytes<'_>) {
         Err(error) => return said(error),
     };
     within(&factors, &limits);
-    solves(&a, &factors, &[Task::Plain, Task::Adjoint]);
-    // New values on the same pattern, of any size. The scales are still those of the former values, with which the adjoint may overflow.
+    solves(&a, &factors);
+    // New values on the same pattern, of any size.
     let values = a.values().iter().map(|v| if data.coin() { *v } else { data.number() }).collect();
     let Ok(a) = a.with_values(values) else { return };
     match factors.renew(&a, &limits, &mut || Ok(())) {
         Ok(()) => {
             within(&factors, &limits);
-            solves(&a, &factors, &[Task::Plain]);
+            solves(&a, &factors);
         }
         Err(error) => said(error),
     }
@@ -63,13 +66,14 @@ fn within<W: Number>(factors: &Factors<W>, limits: &Limits) {
     assert!(cost.bytes <= limits.bytes && cost.operations <= limits.operations, "{cost:?} of {limits:?}");
 }
 
-/// Solutions leave little after a step of refinement. What partial pivoting, the last resort, solves is
-/// finite.
-fn solves<W: Number>(a: &Csr<W>, factors: &Factors<W>, tasks: &[Task]) {
+/// Solutions leave little after steps of refinement, measured as the factors see the system, scaled. What partial pivoting, the last resort, solves is finite.
+fn solves<W: Number>(a: &Csr<W>, factors: &Factors<W>) {
     // Beyond these, a solution may leave the range of numbers.
-    let usual = a.values().iter().all(|v| *v == W::zero() || (1e-100..1e100).contains(&v.modulus()));
+    let usual = a.values().iter().all(|v| *v == W::zero() || (1e-20..1e20).contains(&v.modulus()));
     let b: Vec<W> = (0..a.rows()).map(|k| W::from_real(1.0 + (k * 37 % 11) as f64)).collect();
-    for &task in tasks {
+    let (rows, columns) = scales(a, factors.kind());
+    let most = if factors.kind() == Kind::Symmetric { LEFT_WITHIN_SUPERNODES } else { LEFT };
+    for task in [Task::Plain, Task::Adjoint] {
         let matrix = if task == Task::Plain { a.clone() } else { a.adjoint() };
         let residual = |x: &[W], i: usize| matrix.row_entries(i).fold(b[i], |sum, (j, v)| sum - v * x[j]);
         let mut x = b.clone();
@@ -78,17 +82,33 @@ fn solves<W: Number>(a: &Csr<W>, factors: &Factors<W>, tasks: &[Task]) {
             assert!(!usual || x.iter().all(|v| v.finite()), "{a:?}");
             continue;
         }
-        let mut correction: Vec<W> = (0..a.rows()).map(|i| residual(&x, i)).collect();
-        factors.solve(task, &mut correction);
-        x.iter_mut().zip(&correction).for_each(|(x, c)| *x += *c);
-        let largest = x.iter().map(|v| v.modulus()).fold(0.0, f64::max);
+        for _ in 0..STEPS {
+            let mut correction: Vec<W> = (0..a.rows()).map(|i| residual(&x, i)).collect();
+            factors.solve(task, &mut correction);
+            x.iter_mut().zip(&correction).for_each(|(x, c)| *x += *c);
+        }
+        let (scales, sizes) = if task == Task::Plain { (&rows, &columns) } else { (&columns, &rows) };
+        let size = x.iter().zip(sizes).map(|(x, by)| x.modulus() * by).fold(0.0, f64::max);
         for (i, b) in b.iter().enumerate() {
-            let row: f64 = matrix.row_entries(i).map(|(_, v)| v.modulus()).sum();
             let left = residual(&x, i);
-            let part = if left == W::zero() { 0.0 } else { left.modulus() / (b.modulus() + row * largest) };
-            assert!(part <= LEFT || !usual, "{:?}, {task:?}, row {i}: {part:e}\n{a:?}", factors.kind());
+            let part =
+                if left == W::zero() { 0.0 } else { left.modulus() / (b.modulus() + scales[i] * size) };
+            assert!(part <= most || !usual, "{:?}, {task:?}, row {i}: {part:e}\n{a:?}", factors.kind());
         }
     }
+}
+
+/// By what each kind divides rows and columns: by their largest entries, the Hermitian ones all by the largest of the matrix.
+fn scales<W: Number>(a: &Csr<W>, kind: Kind) -> (Vec<f64>, Vec<f64>) {
+    let largest = |values: &[W]| values.iter().map(|v| v.modulus()).fold(0.0, f64::max);
+    let n = a.rows();
+    if matches!(kind, Kind::Cholesky | Kind::Symmetric) {
+        return (vec![largest(a.values()); n], vec![1.0; n]);
+    }
+    let rows: Vec<f64> = (0..n).map(|i| largest(a.row_slices(i).1)).collect();
+    let mut columns = vec![0.0f64; n];
+    a.entries().for_each(|(i, j, v)| columns[j] = columns[j].max(v.modulus() / rows[i]));
+    (rows, columns)
 }
 
 /// A band, a grid or nothing, with dense rows and columns, and entries anywhere; symmetric or not.
