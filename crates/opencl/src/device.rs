@@ -2,7 +2,7 @@
 use crate::driver::{self, Id};
 use crate::{DeviceChoice, OpenClOptions, Shape};
 use lacuna_engine::{DeviceInfo, Error, NumberType, Result};
-use ocl_core::ffi;
+use ocl::ffi;
 use std::sync::{Mutex, PoisonError};
 
 /// A device with the properties that this crate needs.

@@ -4,7 +4,7 @@ mod queue;
 use crate::device::Device;
 pub(crate) use crate::status::*;
 use lacuna_engine::{Error, Result};
-use ocl_core::ffi;
+use ocl::ffi;
 pub(crate) use queue::Arg;
 use std::ffi::{CString, c_void};
 use std::ptr;

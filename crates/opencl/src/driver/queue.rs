@@ -1,6 +1,6 @@
 //! Kernels with their arguments, and the queue they are launched from.
 use super::{Buffer, Event, Id, Kernel, Outcome, Queue, bytes, check};
-use ocl_core::ffi;
+use ocl::ffi;
 use std::ffi::c_void;
 use std::ptr;
 
