@@ -17,7 +17,7 @@ use super::mm::Symmetry;
 use super::npy::{Header, descr, header};
 use super::stored::{Found, Layout, Stored, StoredValues, sizes};
 use lacuna_engine::text::{shown_name, shown_word};
-use lacuna_engine::{Error, Result, Scalar, memory};
+use lacuna_engine::{Error, Result, Scalar, compiled_here, memory};
 use lacuna_formats::Csr;
 use std::io::{self, Cursor, Read, Seek, Write};
 use std::sync::Arc;
@@ -284,12 +284,14 @@ impl Archive<'_> {
 /// assert_eq!(io::parse_matrix::<f64>("A.npz", &bytes)?, a);
 /// # Ok::<(), lacuna_engine::Error>(())
 /// ```
-pub fn encode_matrix<T: Scalar>(out: &mut (impl Write + ?Sized), a: &Csr<T>) -> Result<()> {
-    let out = ZipWriter::new_stream(out);
-    encode(out, a).map_err(|error| match error {
-        ZipError::Io(source) => super::save::failed(source),
-        error => super::save::failed(io::Error::other(error.to_string())),
-    })
+pub fn encode_matrix<T: Scalar>(mut out: &mut (impl Write + ?Sized), a: &Csr<T>) -> Result<()> {
+    compiled_here!(T, |out: &mut dyn Write, a: &Csr<T>| -> Result<()> {
+        let out = ZipWriter::new_stream(out);
+        encode(out, a).map_err(|error| match error {
+            ZipError::Io(source) => super::save::failed(source),
+            error => super::save::failed(io::Error::other(error.to_string())),
+        })
+    })(&mut out, a)
 }
 
 fn encode<T: Scalar, W: Write + Seek>(mut out: ZipWriter<W>, a: &Csr<T>) -> Result<(), ZipError> {

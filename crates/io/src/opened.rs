@@ -5,7 +5,7 @@ use super::mm::{self, Field, ReadOptions};
 use super::stored::{Found, Stored};
 use super::unpack::{Counted, Expected, Text, open_file, text};
 use super::{Form, boeing, matlab, npy, npz, petsc};
-use lacuna_engine::{Error, NumberType, Result, Scalar, pages};
+use lacuna_engine::{Error, NumberType, Result, Scalar, compiled_here, pages};
 use lacuna_formats::Csr;
 use std::io::Read;
 use std::path::Path;
@@ -193,10 +193,12 @@ impl<'r> Opened<'r> {
     /// When the file is inconsistent, an entry is not a finite number of the type, the file holds complex
     /// numbers and `T` is real, or its entries do not fit in memory.
     pub fn matrix<T: Scalar>(&mut self, options: &ReadOptions<'_>) -> Result<Csr<T>> {
-        match &mut self.held {
-            Held::Text(file) => file.matrix(options),
-            Held::Binary { .. } => self.read(|stored| stored.matrix(options)),
-        }
+        compiled_here!(T, |opened: &mut Opened<'_>, options: &ReadOptions<'_>| -> Result<Csr<T>> {
+            match &mut opened.held {
+                Held::Text(file) => file.matrix(options),
+                Held::Binary { .. } => opened.read(|stored| stored.matrix(options)),
+            }
+        })(self, options)
     }
 
     /// Reads the vector: one column. Can be repeated only if it was kept.
@@ -204,10 +206,12 @@ impl<'r> Opened<'r> {
     /// # Errors
     /// As [`Opened::matrix`], and when there is not exactly one column.
     pub fn vector<T: Scalar>(&mut self, options: &ReadOptions<'_>) -> Result<Vec<T>> {
-        match &mut self.held {
-            Held::Text(file) => file.vector(options),
-            Held::Binary { .. } => self.read(|stored| stored.vector(options)),
-        }
+        compiled_here!(T, |opened: &mut Opened<'_>, options: &ReadOptions<'_>| -> Result<Vec<T>> {
+            match &mut opened.held {
+                Held::Text(file) => file.vector(options),
+                Held::Binary { .. } => opened.read(|stored| stored.vector(options)),
+            }
+        })(self, options)
     }
 
     /// Reads all places of the array, with any number of columns. Can be repeated only if it was kept.
@@ -215,10 +219,12 @@ impl<'r> Opened<'r> {
     /// # Errors
     /// As [`Opened::matrix`].
     pub fn columns<T: Scalar>(&mut self, options: &ReadOptions<'_>) -> Result<Columns<T>> {
-        match &mut self.held {
-            Held::Text(file) => Columns::of(&reading(&self.name), &file.matrix(options)?),
-            Held::Binary { .. } => self.read(|stored| stored.columns(options)),
-        }
+        compiled_here!(T, |opened: &mut Opened<'_>, options: &ReadOptions<'_>| -> Result<Columns<T>> {
+            match &mut opened.held {
+                Held::Text(file) => Columns::of(&reading(&opened.name), &file.matrix(options)?),
+                Held::Binary { .. } => opened.read(|stored| stored.columns(options)),
+            }
+        })(self, options)
     }
 
     fn read<R>(&mut self, read: impl FnOnce(&Stored) -> Result<R>) -> Result<R> {

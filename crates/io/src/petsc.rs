@@ -22,7 +22,7 @@ use super::archive::Wanted;
 use super::elements::{Contents, ElementKind, Elements, reading, too_many};
 use super::mm::Symmetry;
 use super::stored::{Found, Layout, Stored, StoredValues, sizes};
-use lacuna_engine::{Result, Scalar, memory};
+use lacuna_engine::{Result, Scalar, compiled_here, memory};
 use lacuna_formats::Csr;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -280,40 +280,44 @@ impl Objects<'_> {
 /// assert_eq!(io::parse_vector::<f64>("A.petsc", &bytes)?, [1.0; 9]);
 /// # Ok::<(), lacuna_engine::Error>(())
 /// ```
-pub fn encode_matrix<T: Scalar>(out: &mut (impl Write + ?Sized), a: &Csr<T>) -> Result<()> {
-    let wide = a.nnz().max(a.rows()).max(a.cols()) > i32::MAX as usize;
-    let mut out = Wholes { out, wide };
-    let mut run = || -> io::Result<()> {
-        let sizes = [MATRIX, a.rows() as i64, a.cols() as i64, a.nnz() as i64];
-        out.write(sizes.into_iter())?;
-        out.write(a.row_ptr().windows(2).map(|w| i64::from(w[1] - w[0])))?;
-        out.write(a.col_idx().iter().map(|&j| i64::from(j)))?;
-        numbers(out.out, a.values())
-    };
-    run().map_err(super::save::failed)
+pub fn encode_matrix<T: Scalar>(mut out: &mut (impl Write + ?Sized), a: &Csr<T>) -> Result<()> {
+    compiled_here!(T, |out: &mut dyn Write, a: &Csr<T>| -> Result<()> {
+        let wide = a.nnz().max(a.rows()).max(a.cols()) > i32::MAX as usize;
+        let mut out = Wholes { out, wide };
+        let mut run = || -> io::Result<()> {
+            let sizes = [MATRIX, a.rows() as i64, a.cols() as i64, a.nnz() as i64];
+            out.write(sizes.into_iter())?;
+            out.write(a.row_ptr().windows(2).map(|w| i64::from(w[1] - w[0])))?;
+            out.write(a.col_idx().iter().map(|&j| i64::from(j)))?;
+            numbers(out.out, a.values())
+        };
+        run().map_err(super::save::failed)
+    })(&mut out, a)
 }
 
 /// Writes a vector, with a 32-bit length if that suffices.
 ///
 /// # Errors
 /// When the output cannot be written, or an element is not finite.
-pub fn encode_vector<T: Scalar>(out: &mut (impl Write + ?Sized), x: &[T]) -> Result<()> {
-    super::mm::check_finite(x)?;
-    let mut out = Wholes { out, wide: x.len() > i32::MAX as usize };
-    let mut run = || -> io::Result<()> {
-        out.write([VECTOR, x.len() as i64].into_iter())?;
-        numbers(out.out, x)
-    };
-    run().map_err(super::save::failed)
+pub fn encode_vector<T: Scalar>(mut out: &mut (impl Write + ?Sized), x: &[T]) -> Result<()> {
+    compiled_here!(T, |out: &mut dyn Write, x: &[T]| -> Result<()> {
+        super::mm::check_finite(x)?;
+        let mut out = Wholes { out, wide: x.len() > i32::MAX as usize };
+        let mut run = || -> io::Result<()> {
+            out.write([VECTOR, x.len() as i64].into_iter())?;
+            numbers(out.out, x)
+        };
+        run().map_err(super::save::failed)
+    })(&mut out, x)
 }
 
 /// An output of integers of one width.
-struct Wholes<'a, W: ?Sized> {
-    out: &'a mut W,
+struct Wholes<'a> {
+    out: &'a mut dyn Write,
     wide: bool,
 }
 
-impl<W: Write + ?Sized> Wholes<'_, W> {
+impl Wholes<'_> {
     fn write(&mut self, numbers: impl Iterator<Item = i64>) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(1 << 16);
         for number in numbers {
@@ -330,7 +334,7 @@ impl<W: Write + ?Sized> Wholes<'_, W> {
     }
 }
 
-fn numbers<T: Scalar>(out: &mut (impl Write + ?Sized), values: &[T]) -> io::Result<()> {
+fn numbers<T: Scalar>(out: &mut dyn Write, values: &[T]) -> io::Result<()> {
     let mut bytes = Vec::with_capacity(1 << 16);
     for part in values.chunks(1 << 12) {
         bytes.clear();

@@ -4,7 +4,7 @@ use super::header::{Field, Header, Layout, Symmetry};
 use super::opened::{Opened, Unread};
 use super::rounded::Rounding;
 use crate::Wanted;
-use lacuna_engine::{Error, Result, Scalar, memory, pages};
+use lacuna_engine::{Error, Result, Scalar, compiled_here, memory, pages};
 use lacuna_formats::Csr;
 use lacuna_formats::build::{Entry, assemble};
 use lacuna_formats::parallel;
@@ -132,9 +132,11 @@ impl Opened<'_> {
     /// # Errors
     /// As [`read_matrix`].
     pub fn matrix<T: Scalar>(&mut self, options: &ReadOptions<'_>) -> Result<Csr<T>> {
-        let (header, parts) = self.read::<T>(options)?;
-        let parts = self.placed(&header, parts)?.into_iter().map(Cow::Owned).collect();
-        assemble(&self.operation(), header.rows, header.cols, parts)
+        compiled_here!(T, |file: &mut Opened<'_>, options: &ReadOptions<'_>| -> Result<Csr<T>> {
+            let (header, parts) = file.read::<T>(options)?;
+            let parts = file.placed(&header, parts)?.into_iter().map(Cow::Owned).collect();
+            assemble(&file.operation(), header.rows, header.cols, parts)
+        })(self, options)
     }
 
     /// Reads the vector after the header. Can be repeated only if the text was kept.
@@ -142,27 +144,29 @@ impl Opened<'_> {
     /// # Errors
     /// As [`read_vector`].
     pub fn vector<T: Scalar>(&mut self, options: &ReadOptions<'_>) -> Result<Vec<T>> {
-        let operation = self.operation();
-        if self.header().cols != 1 {
-            let (expected, header) = ("a vector, that is one column".into(), self.header());
-            return Err(Error::Shape { operation, expected, got: (header.rows, header.cols) });
-        }
-        let (header, parts) = self.read::<T>(options)?;
-        if header.layout == Layout::Array && header.symmetry == Symmetry::General {
-            return Ok(parts.into_iter().flat_map(|p| p.entries).map(|(_, _, v)| v).collect());
-        }
-        let mut x = pages::zeroed::<T>(&operation, header.rows)?;
-        let entries = self.placed(&header, parts)?.into_iter().flatten();
-        entries.for_each(|(i, _, v)| x[i as usize] += v);
-        match x.iter().position(|v| !v.finite()) {
-            None => Ok(x),
-            Some(row) => Err(Error::Element {
-                operation,
-                what: "the sum of repeated entries".into(),
-                row,
-                message: "is not finite".into(),
-            }),
-        }
+        compiled_here!(T, |file: &mut Opened<'_>, options: &ReadOptions<'_>| -> Result<Vec<T>> {
+            let operation = file.operation();
+            if file.header().cols != 1 {
+                let (expected, header) = ("a vector, that is one column".into(), file.header());
+                return Err(Error::Shape { operation, expected, got: (header.rows, header.cols) });
+            }
+            let (header, parts) = file.read::<T>(options)?;
+            if header.layout == Layout::Array && header.symmetry == Symmetry::General {
+                return Ok(parts.into_iter().flat_map(|p| p.entries).map(|(_, _, v)| v).collect());
+            }
+            let mut x = pages::zeroed::<T>(&operation, header.rows)?;
+            let entries = file.placed(&header, parts)?.into_iter().flatten();
+            entries.for_each(|(i, _, v)| x[i as usize] += v);
+            match x.iter().position(|v| !v.finite()) {
+                None => Ok(x),
+                Some(row) => Err(Error::Element {
+                    operation,
+                    what: "the sum of repeated entries".into(),
+                    row,
+                    message: "is not finite".into(),
+                }),
+            }
+        })(self, options)
     }
 
     /// Reads the entries, in file order.

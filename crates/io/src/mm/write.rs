@@ -2,7 +2,7 @@
 use super::entries::across;
 use super::header::{Field, Symmetry};
 use crate::save::{failed, save};
-use lacuna_engine::{Error, Result, Scalar};
+use lacuna_engine::{Error, Result, Scalar, compiled_here};
 use lacuna_formats::Csr;
 use lacuna_formats::parallel;
 use std::io::{self, Write};
@@ -37,8 +37,10 @@ pub struct WriteOptions<'a> {
 /// # Errors
 /// When the file cannot be written, or the matrix does not have the requested symmetry.
 pub fn write_matrix<T: Scalar>(path: impl AsRef<Path>, a: &Csr<T>, options: &WriteOptions<'_>) -> Result<()> {
-    let symmetry = storage(a, options.storage)?;
-    save(path.as_ref(), |out| matrix(out, a, symmetry, options.comment).map_err(failed))
+    compiled_here!(T, |path: &Path, a: &Csr<T>, options: &WriteOptions<'_>| -> Result<()> {
+        let symmetry = storage(a, options.storage)?;
+        save(path, |out| matrix(out, a, symmetry, options.comment).map_err(failed))
+    })(path.as_ref(), a, options)
 }
 
 /// As [`write_matrix`], to any writer, uncompressed.
@@ -46,12 +48,14 @@ pub fn write_matrix<T: Scalar>(path: impl AsRef<Path>, a: &Csr<T>, options: &Wri
 /// # Errors
 /// As [`write_matrix`].
 pub fn encode_matrix<T: Scalar>(
-    out: &mut (impl Write + ?Sized),
+    mut out: &mut (impl Write + ?Sized),
     a: &Csr<T>,
     options: &WriteOptions<'_>,
 ) -> Result<()> {
-    let symmetry = storage(a, options.storage)?;
-    matrix(out, a, symmetry, options.comment).map_err(failed)
+    compiled_here!(T, |out: &mut dyn Write, a: &Csr<T>, options: &WriteOptions<'_>| -> Result<()> {
+        let symmetry = storage(a, options.storage)?;
+        matrix(out, a, symmetry, options.comment).map_err(failed)
+    })(&mut out, a, options)
 }
 
 /// Writes a vector as an array of one column, compressed by gzip if the name ends in `.gz`.
@@ -59,17 +63,21 @@ pub fn encode_matrix<T: Scalar>(
 /// # Errors
 /// When the file cannot be written, or an element is not finite.
 pub fn write_vector<T: Scalar>(path: impl AsRef<Path>, x: &[T]) -> Result<()> {
-    check_finite(x)?;
-    save(path.as_ref(), |out| vector(out, x).map_err(failed))
+    compiled_here!(T, |path: &Path, x: &[T]| -> Result<()> {
+        check_finite(x)?;
+        save(path, |out| vector(out, x).map_err(failed))
+    })(path.as_ref(), x)
 }
 
 /// As [`write_vector`], to any writer, uncompressed.
 ///
 /// # Errors
 /// As [`write_vector`].
-pub fn encode_vector<T: Scalar>(out: &mut (impl Write + ?Sized), x: &[T]) -> Result<()> {
-    check_finite(x)?;
-    vector(out, x).map_err(failed)
+pub fn encode_vector<T: Scalar>(mut out: &mut (impl Write + ?Sized), x: &[T]) -> Result<()> {
+    compiled_here!(T, |out: &mut dyn Write, x: &[T]| -> Result<()> {
+        check_finite(x)?;
+        vector(out, x).map_err(failed)
+    })(&mut out, x)
 }
 
 /// Refuses a vector with an element that is not finite.
