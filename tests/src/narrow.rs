@@ -226,7 +226,7 @@ pub struct TwoLevel {
 }
 
 impl<T: Scalar> Preconditioner<T> for TwoLevel {
-    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_>) -> Result<Parts<T>> {
         let (n, side, of_box) = (a.rows(), self.side, self.of_box);
         let coarse_side = side.div_ceil(of_box);
         let coarse = coarse_side * coarse_side;

@@ -92,7 +92,7 @@ const VARIANTS: &[(&str, &str, &str)] = &[
 struct OwnSgs;
 
 impl<T: Scalar> Preconditioner<T> for OwnSgs {
-    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_>) -> Result<Parts<T>> {
         let n = a.rows();
         let part = |keep: fn(usize, usize) -> bool| {
             let mut t = Triplets::new(n, n);

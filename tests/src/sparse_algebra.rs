@@ -2,10 +2,13 @@
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
 use crate::solves::{Case, solve};
-use lacuna_engine::{Device, Error, Format, Graph, Result, Scalar, Scope};
-use lacuna_formats::algebra::{galerkin, galerkin_by_cells, product};
+use lacuna_engine::{
+    CompressedRows, Device, Double, Each, Error, Format, FormatRefs, Graph, Products, Result, Scalar, Scope,
+};
+use lacuna_formats::algebra::{galerkin_by_cells, product};
 use lacuna_formats::{Csr, Triplets};
 use lacuna_solvers::{Amg, Preconditioner, Setup, SparseAlgebra, preconditioner};
+use std::any::Any;
 
 /// Backends that have kernels for it; others may leave it to the host.
 const WITH: [&str; 3] = ["cuda", "opencl", "wrong"];
@@ -62,7 +65,8 @@ pub fn products<T: Scalar>(make: fn() -> Device) {
         let what = format!("{rows}x{inner} by {inner}x{cols}");
         assert_same(on_device(dev, &[&a, &b]).unwrap(), &product(&a, &b).unwrap(), &what);
         let r = random_matrix::<T>(&mut rng, 40, rows, 12);
-        assert_same(on_device(dev, &[&r, &a, &b]).unwrap(), &galerkin(&r, &a, &b).unwrap(), &what);
+        let want = product(&r, &product(&a, &b).unwrap()).unwrap();
+        assert_same(on_device(dev, &[&r, &a, &b]).unwrap(), &want, &what);
         assert_same(on_device(dev, &[&a]).unwrap(), &a, &what);
     }
     // Entries that cancel stay; squares of stencils meet in the same columns.
@@ -204,14 +208,33 @@ struct Compared<'d> {
     count: usize,
 }
 
-impl<T: Scalar> SparseAlgebra<T> for Compared<'_> {
-    fn product(&mut self, factors: &[&Csr<T>]) -> Result<Option<Csr<T>>> {
-        let &[r, a, p] = factors else { panic!("expected R A P, got {} factors", factors.len()) };
-        let made = on_device(self.dev, factors)?;
-        let cells = self.cells[self.count.min(self.cells.len() - 1)];
-        assert_same(made.clone(), &galerkin_by_cells(r, a, p, cells)?, &format!("level {}", self.count));
+impl SparseAlgebra for Compared<'_> {
+    fn product(&mut self, factors: &[Each<FormatRefs<'_>>]) -> Result<Option<Each<Products>>> {
+        let made = self.dev.sparse_product_of_each(factors)?;
+        match &made {
+            Some(Each::F64(made)) => self.compare(factors, made)?,
+            Some(Each::C64(made)) => self.compare(factors, made)?,
+            Some(other) => panic!("a set-up computes in {}", other.kind().name()),
+            None => panic!("level {}: the device left it to the host", self.count),
+        }
         self.count += 1;
         Ok(made)
+    }
+}
+
+impl Compared<'_> {
+    fn compare<W: Double>(&self, factors: &[Each<FormatRefs<'_>>], made: &CompressedRows<W>) -> Result<()> {
+        let csr = |factor: &Each<FormatRefs<'_>>| {
+            let format: &dyn Any = *factor.get::<W>().unwrap();
+            format.downcast_ref::<Csr<W>>().unwrap().clone()
+        };
+        let factors: Vec<Csr<W>> = factors.iter().map(csr).collect();
+        let [r, a, p] = &factors[..] else { panic!("expected R A P, got {} factors", factors.len()) };
+        let CompressedRows { shape, row_ptr, col_idx, values } = made.clone();
+        let made = Csr::new(shape.0, shape.1, row_ptr, col_idx, values)?;
+        let cells = self.cells[self.count.min(self.cells.len() - 1)];
+        assert_same(Some(made), &galerkin_by_cells(r, a, p, cells)?, &format!("level {}", self.count));
+        Ok(())
     }
 }
 

@@ -1,10 +1,11 @@
 //! Which kind of factors a matrix gets, and what they cost.
+use crate::Number;
 use crate::cost::Cost;
 use crate::failure::{OPERATION, unsupported};
 use crate::hermitian::HermitianPlan;
 use crate::lu::LuPlan;
 use crate::pivoted::PivotedPlan;
-use lacuna_engine::{Error, Result, Scalar};
+use lacuna_engine::{Complex64, Error, Result, compiled_here};
 use lacuna_formats::Csr;
 use lacuna_formats::algebra::check_hermitian;
 
@@ -59,29 +60,33 @@ impl Analysis {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a structurally singular matrix, [`Error::Shape`] for one that is not square.
-    pub fn of<T: Scalar>(a: &Csr<T>) -> Result<Self> {
-        check_square(a)?;
-        if check_hermitian(OPERATION, a).is_err() {
-            return Analysis::planned(a, Kind::Sparse);
-        }
-        let is_definite = a.diagonal().iter().all(|d| d.re() > 0.0);
-        Analysis::planned(a, if is_definite { Kind::Cholesky } else { Kind::Symmetric })
+    pub fn of<W: Number>(a: &Csr<W>) -> Result<Self> {
+        compiled_here!(W: Number [f64, Complex64], |a: &Csr<W>| -> Result<Analysis> {
+            check_square(a)?;
+            if check_hermitian(OPERATION, a).is_err() {
+                return Analysis::planned(a, Kind::Sparse);
+            }
+            let is_definite = a.diagonal().iter().all(|d| d.re() > 0.0);
+            Analysis::planned(a, if is_definite { Kind::Cholesky } else { Kind::Symmetric })
+        })(a)
     }
 
     /// For a kind of factors; of [`Kind::Sparse`] and [`Kind::Fronts`] that which promises less time.
     ///
     /// # Errors
     /// As [`Analysis::of`]. [`Error::Entry`] if the kind needs a Hermitian matrix.
-    pub fn as_kind<T: Scalar>(a: &Csr<T>, kind: Kind) -> Result<Self> {
-        check_square(a)?;
-        if matches!(kind, Kind::Cholesky | Kind::Symmetric) {
-            check_hermitian(OPERATION, a)?;
-        }
-        Analysis::planned(a, kind)
+    pub fn as_kind<W: Number>(a: &Csr<W>, kind: Kind) -> Result<Self> {
+        compiled_here!(W: Number [f64, Complex64], |a: &Csr<W>, kind: Kind| -> Result<Analysis> {
+            check_square(a)?;
+            if matches!(kind, Kind::Cholesky | Kind::Symmetric) {
+                check_hermitian(OPERATION, a)?;
+            }
+            Analysis::planned(a, kind)
+        })(a, kind)
     }
 
     /// For a kind whose needs the matrix meets.
-    pub(crate) fn planned<T: Scalar>(a: &Csr<T>, kind: Kind) -> Result<Self> {
+    pub(crate) fn planned<W: Number>(a: &Csr<W>, kind: Kind) -> Result<Self> {
         let plan = match kind {
             Kind::Cholesky | Kind::Symmetric => {
                 Plan::Hermitian(HermitianPlan::of(a, kind == Kind::Cholesky)?, kind)
@@ -113,7 +118,7 @@ impl Analysis {
     }
 }
 
-fn check_square<T: Scalar>(a: &Csr<T>) -> Result<()> {
+fn check_square<W: Number>(a: &Csr<W>) -> Result<()> {
     if a.rows() == a.cols() {
         return Ok(());
     }

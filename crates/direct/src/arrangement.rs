@@ -6,7 +6,7 @@ use crate::{Number, size};
 use faer::dyn_stack::MemStack;
 use faer::sparse::SymbolicSparseColMatRef;
 use faer::sparse::linalg::amd;
-use lacuna_engine::{Result, Scalar};
+use lacuna_engine::Result;
 use lacuna_formats::{Csr, Permutation, ScaledDiagonal, block_triangular, scaled_diagonal};
 
 /// A diagonal entry below this part of the largest of its row, and of the largest of its column, is weak.
@@ -35,19 +35,19 @@ pub(crate) struct Arrangement {
 
 impl Arrangement {
     /// With rows and columns scaled by their largest entries, and a diagonal without zeros.
-    pub(crate) fn structural<T: Scalar>(a: &Csr<T>) -> Result<Self> {
+    pub(crate) fn structural<W: Number>(a: &Csr<W>) -> Result<Self> {
         let (rows, columns) = scales(a);
         Arrangement::with(a, None, rows, columns)
     }
 
     /// With the heaviest diagonal, scaled to one.
-    pub(crate) fn weighted<T: Scalar>(a: &Csr<T>) -> Result<Self> {
+    pub(crate) fn weighted<W: Number>(a: &Csr<W>) -> Result<Self> {
         let ScaledDiagonal { order, rows, columns } = scaled_diagonal(a).ok_or_else(unmatched)?;
         Arrangement::with(a, Some(&order), rows, columns)
     }
 
-    fn with<T: Scalar>(
-        a: &Csr<T>,
+    fn with<W: Number>(
+        a: &Csr<W>,
         matched: Option<&Permutation>,
         row_scales: Vec<i32>,
         column_scales: Vec<i32>,
@@ -68,12 +68,12 @@ impl Arrangement {
     ///
     /// # Errors
     /// If the diagonal was the heaviest of the former values and other entries are far above it now.
-    pub(crate) fn rescale<T: Scalar>(&mut self, a: &Csr<T>) -> Result<()> {
+    pub(crate) fn rescale<W: Number>(&mut self, a: &Csr<W>) -> Result<()> {
         if !self.is_weighted {
             (self.row_scales, self.column_scales) = scales(a);
             return Ok(());
         }
-        let scaled = |(i, j, v): (usize, usize, T)| {
+        let scaled = |(i, j, v): (usize, usize, W)| {
             size(v.scale_by_power_of_two(self.row_scales[i] + self.column_scales[j]))
         };
         match a.entries().any(|entry| scaled(entry) > FAR_ABOVE) {
@@ -86,7 +86,7 @@ impl Arrangement {
     ///
     /// # Errors
     /// If the values have an entry on the wrong side of the blocks.
-    pub(crate) fn columns<T: Scalar, W: Number>(&self, a: &Csr<T>) -> Result<Columns<W>> {
+    pub(crate) fn columns<W: Number>(&self, a: &Csr<W>) -> Result<Columns<W>> {
         let mut place = filled(0, a.cols())?;
         self.columns.iter().enumerate().for_each(|(k, &j)| place[j as usize] = k as u32);
         let mut made = Columns::with_room(a.rows(), a.nnz())?;
@@ -98,13 +98,13 @@ impl Arrangement {
                     let to = place[j as usize];
                     if to as usize >= w[1] {
                         // A stored zero may become an entry with new values.
-                        match *v == T::zero() {
+                        match *v == W::zero() {
                             true => continue,
                             false => return Err(failed("an entry outside the blocks of the former values")),
                         }
                     }
                     let by = by + self.column_scales[j as usize];
-                    made.push(to, W::from_parts(v.re(), v.im()).scale_by_power_of_two(by));
+                    made.push(to, v.scale_by_power_of_two(by));
                 }
                 made.end_column();
             }
@@ -134,7 +134,7 @@ impl Local {
     }
 
     /// Orders the rows and columns of a block by approximate minimum degree of `A + Aᵀ`.
-    fn order<T: Scalar>(&mut self, a: &Csr<T>, rows: &mut [u32], columns: &mut [u32]) -> Result<Count> {
+    fn order<W: Number>(&mut self, a: &Csr<W>, rows: &mut [u32], columns: &mut [u32]) -> Result<Count> {
         let n = rows.len();
         if n <= 2 {
             return Ok(Count::dense(n));
@@ -164,7 +164,7 @@ impl Local {
 }
 
 /// Exponents that bring the largest entry of each row to one, and then that of each column to at most one.
-fn scales<T: Scalar>(a: &Csr<T>) -> (Vec<i32>, Vec<i32>) {
+fn scales<W: Number>(a: &Csr<W>) -> (Vec<i32>, Vec<i32>) {
     let rows = row_scales(a);
     let mut columns = vec![0.0f64; a.cols()];
     for (i, j, v) in a.entries() {
@@ -174,7 +174,7 @@ fn scales<T: Scalar>(a: &Csr<T>) -> (Vec<i32>, Vec<i32>) {
 }
 
 /// Exponents that bring the largest entry of each row to one.
-pub(crate) fn row_scales<T: Scalar>(a: &Csr<T>) -> Vec<i32> {
+pub(crate) fn row_scales<W: Number>(a: &Csr<W>) -> Vec<i32> {
     let largest = |i: usize| a.row_slices(i).1.iter().map(|v| size(*v)).fold(0.0, f64::max);
     (0..a.rows()).map(|i| exponent(largest(i))).collect()
 }
@@ -188,7 +188,7 @@ fn exponent(largest: f64) -> i32 {
 }
 
 /// Whether some diagonal entry is weak.
-pub(crate) fn is_weak<T: Scalar>(a: &Csr<T>) -> bool {
+pub(crate) fn is_weak<W: Number>(a: &Csr<W>) -> bool {
     let mut columns = vec![0.0f64; a.cols()];
     a.entries().for_each(|(_, j, v)| columns[j] = columns[j].max(size(v)));
     (0..a.rows()).any(|i| {

@@ -6,8 +6,11 @@ use crate::hermitian::Hermitian;
 use crate::lu::BlockLu;
 use crate::pivoted::Pivoted;
 use crate::{Analysis, Cost, Kind, Limits, Number};
-use lacuna_engine::{Error, Result, Scalar};
+use lacuna_engine::{Complex64, Error, Result, Scalar, compiled_here};
 use lacuna_formats::Csr;
+
+/// What is called from time to time during a factorisation; its error ends the work.
+pub type Check<'a> = &'a mut dyn FnMut() -> Result<()>;
 
 /// The part of a right-hand side that one solve may leave.
 const LEFT: f64 = 0.1;
@@ -64,18 +67,23 @@ impl<W: Number> Factors<W> {
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a singular matrix, and if the cost exceeds the limits.
-    pub fn new<T: Scalar>(
-        a: &Csr<T>,
-        mut analysis: Analysis,
-        limits: &Limits,
-        check: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<Self> {
+    pub fn new(a: &Csr<W>, analysis: Analysis, limits: &Limits, check: Check<'_>) -> Result<Self> {
+        compiled_here!(W: Number [f64, Complex64], |a: &Csr<W>,
+                                                    analysis: Analysis,
+                                                    limits: &Limits,
+                                                    check: Check<'_>|
+         -> Result<Factors<W>> { Factors::made(a, analysis, limits, check) })(
+            a, analysis, limits, check
+        )
+    }
+
+    fn made(a: &Csr<W>, mut analysis: Analysis, limits: &Limits, check: Check<'_>) -> Result<Self> {
         loop {
             check()?;
             // What costs too much in one kind does in the next.
             limits.check(&analysis.cost())?;
             let kind = analysis.kind();
-            let made = Factors::of_kind(a, analysis, limits, check).and_then(|made| made.looked_at(a));
+            let made = Factors::of_kind(a, analysis, limits, &mut *check).and_then(|made| made.looked_at(a));
             match made {
                 Err(error) if !is_final(&error) => {
                     // The error of the last kind says most. A matrix that has a Hermitian kind has the next one too.
@@ -87,12 +95,7 @@ impl<W: Number> Factors<W> {
         }
     }
 
-    fn of_kind<T: Scalar>(
-        a: &Csr<T>,
-        analysis: Analysis,
-        limits: &Limits,
-        check: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<Self> {
+    fn of_kind(a: &Csr<W>, analysis: Analysis, limits: &Limits, check: Check<'_>) -> Result<Self> {
         let (cost, kind) = (analysis.cost(), analysis.kind());
         let form = match analysis.plan {
             Plan::Hermitian(plan, kind) => Form::Hermitian(Hermitian::new(a, plan)?, kind),
@@ -106,32 +109,41 @@ impl<W: Number> Factors<W> {
     ///
     /// # Errors
     /// As [`Factors::new`]; the former factors may be lost.
-    pub fn renew<T: Scalar>(
-        &mut self,
-        a: &Csr<T>,
-        limits: &Limits,
-        check: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<()> {
+    pub fn renew(&mut self, a: &Csr<W>, limits: &Limits, check: Check<'_>) -> Result<()> {
+        compiled_here!(W: Number [f64, Complex64], |factors: &mut Factors<W>,
+                                                    a: &Csr<W>,
+                                                    limits: &Limits,
+                                                    check: Check<'_>|
+         -> Result<()> { factors.renewed(a, limits, check) })(self, a, limits, check)
+    }
+
+    fn renewed(&mut self, a: &Csr<W>, limits: &Limits, check: Check<'_>) -> Result<()> {
         Error::check_length(OPERATION, "the rows", self.n, a.rows())?;
         check()?;
         let renewed = match &mut self.form {
             Form::Hermitian(factors, _) => {
                 lacuna_formats::algebra::check_hermitian(OPERATION, a).and_then(|()| factors.renew(a))
             }
-            Form::Blocks(factors, _) => factors.renew(a, limits, check),
+            Form::Blocks(factors, _) => factors.renew(a, limits, &mut *check),
             Form::Pivoted(factors) => factors.renew(a),
         };
         if let Err(error) = renewed.and_then(|()| self.look(a)) {
             if is_final(&error) {
                 return Err(error);
             }
-            *self = Factors::new(a, Analysis::of(a)?, limits, check)?;
+            *self = Factors::made(a, Analysis::of(a)?, limits, check)?;
         }
         Ok(())
     }
 
     /// `x ← A⁻¹ x` or `x ← A⁻ᴴ x`
     pub fn solve(&self, task: Task, x: &mut [W]) {
+        compiled_here!(W: Number [f64, Complex64], |factors: &Factors<W>, task: Task, x: &mut [W]| -> () {
+            factors.solve_with(task, x)
+        })(self, task, x)
+    }
+
+    fn solve_with(&self, task: Task, x: &mut [W]) {
         match (&self.form, task) {
             // The matrix is its own adjoint.
             (Form::Hermitian(factors, _), _) => factors.solve(x),
@@ -192,17 +204,17 @@ impl<W: Number> Factors<W> {
         said
     }
 
-    fn looked_at<T: Scalar>(self, a: &Csr<T>) -> Result<Self> {
+    fn looked_at(self, a: &Csr<W>) -> Result<Self> {
         self.look(a)?;
         Ok(self)
     }
 
     /// Fails unless a solve leaves little of a right-hand side of ones, with rows scaled to one: it leaves more where pivots were bad,
     /// and where the matrix is singular to working precision. Of the last kind, only whether the solution is finite.
-    fn look<T: Scalar>(&self, a: &Csr<T>) -> Result<()> {
+    fn look(&self, a: &Csr<W>) -> Result<()> {
         let scales = row_scales(a);
         let mut x: Vec<W> = scales.iter().map(|by| W::one().scale_by_power_of_two(-by)).collect();
-        self.solve(Task::Plain, &mut x);
+        self.solve_with(Task::Plain, &mut x);
         if !x.iter().all(|v| v.finite()) {
             return Err(singular());
         }
@@ -210,7 +222,7 @@ impl<W: Number> Factors<W> {
             return Ok(());
         }
         let left = |i: usize| {
-            let terms = a.row_entries(i).map(|(j, v)| W::from_parts(v.re(), v.im()) * x[j]);
+            let terms = a.row_entries(i).map(|(j, v)| v * x[j]);
             let sum = terms.fold(W::zero(), |sum, term| sum + term).scale_by_power_of_two(scales[i]);
             (W::one() - sum).size()
         };

@@ -11,7 +11,7 @@ use faer::sparse::linalg::cholesky::{
 };
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
-use lacuna_engine::{Result, Scalar};
+use lacuna_engine::Result;
 use lacuna_formats::Csr;
 
 /// Operations for each entry, in units of 40, from which supernodes pay for `L Lᴴ`.
@@ -32,7 +32,7 @@ pub(crate) struct HermitianPlan {
 }
 
 impl HermitianPlan {
-    pub(crate) fn of<T: Scalar>(a: &Csr<T>, is_definite: bool) -> Result<Self> {
+    pub(crate) fn of<W: Number>(a: &Csr<W>, is_definite: bool) -> Result<Self> {
         let n = a.rows();
         let supernodal_flop_ratio_threshold = match is_definite {
             true => SupernodalThreshold(SUPERNODES),
@@ -46,7 +46,7 @@ impl HermitianPlan {
                 .map_err(refused(0.0))
         })?;
         let (count, seconds) = cost(&symbolic);
-        let size = if T::KIND.is_complex() { 16.0 } else { 8.0 };
+        let size = if W::KIND.is_complex() { 16.0 } else { 8.0 };
         let cost = Cost {
             entries: count.entries,
             operations: count.operations,
@@ -92,7 +92,7 @@ pub(crate) struct Hermitian<W: Number> {
 }
 
 impl<W: Number> Hermitian<W> {
-    pub(crate) fn new<T: Scalar>(a: &Csr<T>, plan: HermitianPlan) -> Result<Self> {
+    pub(crate) fn new(a: &Csr<W>, plan: HermitianPlan) -> Result<Self> {
         let mut made = Hermitian {
             values: filled(W::zero(), plan.symbolic.len_val())?,
             beside: Vec::new(),
@@ -109,14 +109,12 @@ impl<W: Number> Hermitian<W> {
     }
 
     /// Factors a matrix of the same pattern.
-    pub(crate) fn renew<T: Scalar>(&mut self, a: &Csr<T>) -> Result<()> {
+    pub(crate) fn renew(&mut self, a: &Csr<W>) -> Result<()> {
         let n = a.rows();
-        let mut wide = filled(W::zero(), a.nnz())?;
-        wide.iter_mut().zip(a.values()).for_each(|(to, v)| *to = W::from_parts(v.re(), v.im()));
         let symbolic = &self.plan.symbolic;
         guarded(|| {
             let pattern = SymbolicSparseColMatRef::new_checked(n, n, a.row_ptr(), None, a.col_idx());
-            let a = SparseColMatRef::new(pattern, &wide[..]);
+            let a = SparseColMatRef::new(pattern, a.values());
             if self.plan.is_definite {
                 let scratch = symbolic.factorize_numeric_llt_scratch::<W>(Par::Seq, Default::default());
                 let mut memory = memory(scratch)?;
@@ -208,7 +206,7 @@ impl<W: Number> Hermitian<W> {
 }
 
 /// The rows of a Hermitian matrix from the diagonal on.
-fn upper<T: Scalar>(a: &Csr<T>) -> Result<(Vec<u32>, Vec<u32>)> {
+fn upper<W: Number>(a: &Csr<W>) -> Result<(Vec<u32>, Vec<u32>)> {
     let (mut ptr, mut columns) = (with_room(a.rows() + 1)?, with_room((a.nnz() + a.rows()) / 2 + 1)?);
     ptr.push(0);
     for i in 0..a.rows() {

@@ -11,8 +11,8 @@
 //! | `Fronts` | more fill | LU by dense fronts, pivots within their rows |
 //! | `Pivoted` | where these fail | LU with partial pivoting |
 //!
-//! `Sparse` and `Fronts` factor the blocks of the block triangular form. Factors are in double precision whatever the number type
-//! of the matrix is. Their bits depend on the matrix and on the kind of processor, never on the number of threads.
+//! `Sparse` and `Fronts` factor the blocks of the block triangular form. Matrices and factors are in double precision: others are
+//! widened first ([`Csr::wide`](lacuna_formats::Csr::wide)). Their bits depend on the matrix and on the kind of processor, never on the number of threads.
 mod analysis;
 mod arrangement;
 mod columns;
@@ -27,7 +27,7 @@ mod sparse;
 
 pub use analysis::{Analysis, Kind};
 pub use cost::{Cost, Limits};
-pub use factors::{Factors, Inertia, Task};
+pub use factors::{Check, Factors, Inertia, Task};
 
 use lacuna_engine::{Complex64, Scalar};
 

@@ -1,12 +1,12 @@
 //! LU factors of the blocks of a matrix, each by columns or by fronts.
-use crate::Number;
 use crate::arrangement::{Arrangement, is_weak};
 use crate::columns::Columns;
 use crate::cost::{Cost, Limits};
 use crate::failure::failed;
 use crate::fronts::{Fronts, Tree};
 use crate::sparse::{Elimination, Sparse};
-use lacuna_engine::{Result, Scalar};
+use crate::{Check, Number};
+use lacuna_engine::Result;
 use lacuna_formats::Csr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) struct LuPlan {
 }
 
 impl LuPlan {
-    pub(crate) fn of<T: Scalar>(a: &Csr<T>) -> Result<Self> {
+    pub(crate) fn of<W: Number>(a: &Csr<W>) -> Result<Self> {
         let is_weak = is_weak(a);
         let limit = if is_weak { DENSE_IF_WEAK } else { DENSE };
         let mut arrangement = Arrangement::structural(a)?;
@@ -41,7 +41,7 @@ impl LuPlan {
         let blocks: Vec<Range<usize>> = dense(&arrangement, limit).collect();
         let mut trees = Vec::new();
         if !blocks.is_empty() {
-            let columns = arrangement.columns::<T, f64>(a)?;
+            let columns = arrangement.columns(a)?;
             for block in blocks {
                 trees.push((block.clone(), Arc::new(Tree::of(&columns, block)?)));
             }
@@ -64,7 +64,7 @@ fn dense(arrangement: &Arrangement, limit: f64) -> impl Iterator<Item = Range<us
     arrangement.blocks().filter(pays).map(|(block, _)| block)
 }
 
-fn cost<T: Scalar>(a: &Csr<T>, arrangement: &Arrangement, trees: &[(Range<usize>, Arc<Tree>)]) -> Cost {
+fn cost<W: Number>(a: &Csr<W>, arrangement: &Arrangement, trees: &[(Range<usize>, Arc<Tree>)]) -> Cost {
     let [operation, entry, of_matrix] = BY_COLUMNS;
     let mut cost = Cost { seconds: of_matrix * a.nnz() as f64, ..Cost::default() };
     let mut passed_on = 0.0;
@@ -80,9 +80,9 @@ fn cost<T: Scalar>(a: &Csr<T>, arrangement: &Arrangement, trees: &[(Range<usize>
         cost.operations += count.operations;
         cost.seconds += operation * count.operations + entry * count.entries;
     }
-    let size = if T::KIND.is_complex() { 16.0 } else { 8.0 };
+    let size = if W::KIND.is_complex() { 16.0 } else { 8.0 };
     cost.bytes = (cost.entries + passed_on) * size;
-    if T::KIND.is_complex() {
+    if W::KIND.is_complex() {
         cost.seconds *= COMPLEX;
     }
     cost
@@ -98,27 +98,17 @@ pub(crate) struct BlockLu<W> {
 }
 
 impl<W: Number> BlockLu<W> {
-    pub(crate) fn new<T: Scalar>(
-        a: &Csr<T>,
-        plan: LuPlan,
-        limits: &Limits,
-        check: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<Self> {
-        let columns = plan.arrangement.columns::<T, W>(a)?;
+    pub(crate) fn new(a: &Csr<W>, plan: LuPlan, limits: &Limits, check: Check<'_>) -> Result<Self> {
+        let columns = plan.arrangement.columns(a)?;
         let (sparse, fronts) = factor(&plan, &columns, limits, check)?;
         let place_of = by_step(&sparse.step_of);
         Ok(BlockLu { plan, sparse, place_of, fronts })
     }
 
     /// Factors a matrix of the same pattern in the same order.
-    pub(crate) fn renew<T: Scalar>(
-        &mut self,
-        a: &Csr<T>,
-        limits: &Limits,
-        check: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn renew(&mut self, a: &Csr<W>, limits: &Limits, check: Check<'_>) -> Result<()> {
         self.plan.arrangement.rescale(a)?;
-        let columns = self.plan.arrangement.columns::<T, W>(a)?;
+        let columns = self.plan.arrangement.columns(a)?;
         let former = self.replaced();
         (self.sparse, self.fronts) = factor(&self.plan, &columns, limits, check)?;
         self.place_of = by_step(&self.sparse.step_of);
@@ -213,7 +203,7 @@ fn factor<W: Number>(
     plan: &LuPlan,
     columns: &Columns<W>,
     limits: &Limits,
-    check: &mut dyn FnMut() -> Result<()>,
+    check: Check<'_>,
 ) -> Result<Made<W>> {
     let mut fronts = Vec::new();
     if plan.has_fronts() {

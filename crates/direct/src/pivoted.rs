@@ -10,7 +10,7 @@ use faer::sparse::linalg::qr::{
 };
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par};
-use lacuna_engine::{Error, Result, Scalar};
+use lacuna_engine::{Error, Result};
 use lacuna_formats::Csr;
 use lacuna_formats::factor::equilibrated;
 
@@ -31,9 +31,9 @@ pub(crate) struct PivotedPlan {
 }
 
 impl PivotedPlan {
-    pub(crate) fn of<T: Scalar>(a: &Csr<T>) -> Result<Self> {
+    pub(crate) fn of<W: Number>(a: &Csr<W>) -> Result<Self> {
         let (n, mirror) = (a.rows(), a.transpose());
-        let size = if T::KIND.is_complex() { 16.0 } else { 8.0 };
+        let size = if W::KIND.is_complex() { 16.0 } else { 8.0 };
         guarded(|| {
             let pattern = SymbolicSparseColMatRef::new_checked(n, n, a.row_ptr(), None, a.col_idx());
             let transposed =
@@ -99,19 +99,19 @@ pub(crate) struct Pivoted<W: Number> {
 }
 
 impl<W: Number> Pivoted<W> {
-    pub(crate) fn new<T: Scalar>(a: &Csr<T>, plan: PivotedPlan) -> Result<Self> {
+    pub(crate) fn new(a: &Csr<W>, plan: PivotedPlan) -> Result<Self> {
         let mut made = Pivoted { plan, numeric: NumericLu::new(), rows: Vec::new(), columns: Vec::new() };
         made.renew(a)?;
         Ok(made)
     }
 
     /// Factors a matrix of the same pattern.
-    pub(crate) fn renew<T: Scalar>(&mut self, a: &Csr<T>) -> Result<()> {
+    pub(crate) fn renew(&mut self, a: &Csr<W>) -> Result<()> {
         let n = a.rows();
         (self.rows, self.columns) = equilibrated(a);
         let scaled = a.entries().map(|(i, j, v)| {
             let by = self.rows[i] + self.columns[j];
-            W::from_parts(v.re(), v.im()).scale_by_power_of_two(by)
+            v.scale_by_power_of_two(by)
         });
         let scaled: Vec<W> = scaled.collect();
         let bytes = self.plan.cost.bytes;

@@ -3,8 +3,8 @@ mod owned;
 
 use crate::{
     Backend, Basis, Cell, Cells, CompressedRows, Cost, DeviceInfo, Each, Error, Finish, Format, FormatRefs,
-    Graph, History, LinOp, Matrix, Number, NumberType, Pass, Program, Recorder, Resource, Result, Run,
-    Scalar, Vector, next_serial,
+    Graph, History, LinOp, Matrix, Number, NumberType, Pass, Products, Program, Recorder, Resource, Result,
+    Run, Scalar, Vector, next_serial,
 };
 use std::any::Any;
 use std::cell::RefCell;
@@ -383,8 +383,14 @@ impl Device {
     /// As [`Backend::sparse_product`].
     pub fn sparse_product<T: Scalar>(&self, factors: &[&dyn Format<T>]) -> Result<Option<CompressedRows<T>>> {
         let factors: Vec<Each<FormatRefs<'_>>> = factors.iter().map(|a| T::each(*a)).collect();
-        let product = self.0.lock("a product of matrices")?.sparse_product(&factors)?;
-        Ok(product.and_then(Each::take))
+        Ok(self.sparse_product_of_each(&factors)?.and_then(Each::take))
+    }
+    /// As [`Device::sparse_product`], for a number type known at run time.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn sparse_product_of_each(&self, factors: &[Each<FormatRefs<'_>>]) -> Result<Option<Each<Products>>> {
+        self.0.lock("a product of matrices")?.sparse_product(factors)
     }
     /// An independent set of a graph: see [`Backend::distance_two_set`].
     ///

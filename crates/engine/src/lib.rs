@@ -33,12 +33,12 @@ pub use expr::formula::{Expr, Formula, Test};
 pub use expr::handle::{Basis, Cell, Cells, Matrix, Untyped, Vector, next_serial};
 pub use expr::number::{All, Each, Family, Number};
 pub use expr::pass::{Confirm, Hessenberg, Pass};
-pub use expr::scalar::{NumberType, Scalar};
+pub use expr::scalar::{Double, NumberType, Scalar};
 pub use format::{
     AnyFormat, Argument, CompressedRows, Format, FormatRefs, Formats, Graph, LONG_LANE, MAX_LANES,
     MOST_PIECES, PIECE, Products, check_pattern, is_long, piece_of, row_sum,
 };
-pub use instances::instance;
+pub use instances::{instance, same};
 pub use ir::control::{Control, History, Section};
 pub use ir::operands::{Access, Operand};
 pub use ir::operation::{Kind as OpKind, Op};

@@ -56,6 +56,7 @@ pub use storage::is_own_type;
 pub use storage::packed::{Packed, Values, widened};
 pub use storage::pair::Pair;
 pub use storage::pkt::{PACKET, Pkt};
+pub use storage::precision::rounded;
 pub use storage::sell::{SLICE, Sell};
 pub use storage::stencil::{MOST_NEIGHBOURS, POSITIONS, Stencil, position};
 pub use storage::triangular::{Half, Triangular};

@@ -87,6 +87,8 @@ pub trait Scalar:
     type Real: Scalar<Real = Self::Real> + num_traits::Float;
     /// The type in which a matrix may store its values to save bytes: `f32` or `Complex<f32>`.
     type Narrow: Scalar;
+    /// The type of double precision in which set-ups compute: `f64` or `Complex<f64>`.
+    type Wide: Double;
     /// Which number type this is.
     const KIND: NumberType;
     /// Twice the unit roundoff (`f32::EPSILON` or `f64::EPSILON`).
@@ -140,6 +142,11 @@ pub trait Scalar:
     fn widened(v: Self::Narrow) -> Self {
         Self::from_parts(v.re(), v.im())
     }
+    /// The number in double precision, converted exactly.
+    #[inline(always)]
+    fn wide(self) -> Self::Wide {
+        self.converted()
+    }
     /// The nearest number that is representable in the narrower type.
     #[inline(always)]
     fn rounded(self) -> Self {
@@ -170,6 +177,10 @@ pub trait Scalar:
     }
 }
 
+/// A number type of double precision: `f64` or `Complex<f64>`.
+pub trait Double: Scalar<Wide = Self> {}
+impl<T: Scalar<Wide = T>> Double for T {}
+
 /// `2^exponent` for exponents of normal `f64`s; larger ones take two factors.
 fn power_of_two(exponent: i32) -> (f64, f64) {
     let pow = |e: i32| f64::from_bits(((e.clamp(-1022, 1023) + 1023) as u64) << 52);
@@ -184,6 +195,7 @@ macro_rules! number {
             impl Scalar for $real {
                 type Real = $real;
                 type Narrow = f32;
+                type Wide = f64;
                 const KIND: NumberType = NumberType::[<F $bits>];
                 const EPSILON: f64 = $real::EPSILON as f64;
                 const MAX: f64 = $real::MAX as f64;
@@ -243,6 +255,7 @@ macro_rules! number {
             impl Scalar for Complex<$real> {
                 type Real = $real;
                 type Narrow = Complex<f32>;
+                type Wide = Complex<f64>;
                 const KIND: NumberType = NumberType::[<C $bits>];
                 const EPSILON: f64 = $real::EPSILON as f64;
                 const MAX: f64 = $real::MAX as f64;

@@ -9,7 +9,7 @@ use super::slots::Slots;
 use super::window::Window;
 use crate::Csr;
 use crate::parallel::{self, Lent, Pool};
-use lacuna_engine::{Result, Scalar, compiled_here};
+use lacuna_engine::{Complex64, Double, Result, compiled_here};
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -34,7 +34,7 @@ fn shift(rows: usize, fine: usize) -> u32 {
 ///
 /// # Errors
 /// As [`super::product`].
-pub fn galerkin<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>) -> Result<Csr<T>> {
+pub fn galerkin<T: Double>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>) -> Result<Csr<T>> {
     galerkin_by_cells(r, a, p, [1, 1])
 }
 
@@ -47,8 +47,8 @@ pub fn galerkin<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>) -> Result<Csr<T>>
 ///
 /// # Errors
 /// As [`super::product`].
-pub fn galerkin_by_cells<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, cells: [usize; 2]) -> Result<Csr<T>> {
-    compiled_here!(T, |r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, cells: [usize; 2]| -> Result<Csr<T>> {
+pub fn galerkin_by_cells<T: Double>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, cells: [usize; 2]) -> Result<Csr<T>> {
+    compiled_here!(T: Double [f64, Complex64], |r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, cells: [usize; 2]| -> Result<Csr<T>> {
         Ok(planned_by_cells([r, a, p], cells, false)?.1)
     })(r, a, p, cells)
 }
@@ -89,7 +89,7 @@ impl GalerkinPlan {
     ///
     /// # Errors
     /// As [`galerkin`].
-    pub fn new<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>) -> Result<(Self, Csr<T>)> {
+    pub fn new<T: Double>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>) -> Result<(Self, Csr<T>)> {
         GalerkinPlan::by_cells(r, a, p, [1, 1])
     }
 
@@ -97,13 +97,13 @@ impl GalerkinPlan {
     ///
     /// # Errors
     /// As [`galerkin`].
-    pub fn by_cells<T: Scalar>(
+    pub fn by_cells<T: Double>(
         r: &Csr<T>,
         a: &Csr<T>,
         p: &Csr<T>,
         cells: [usize; 2],
     ) -> Result<(Self, Csr<T>)> {
-        compiled_here!(T, |r: &Csr<T>,
+        compiled_here!(T: Double [f64, Complex64], |r: &Csr<T>,
                            a: &Csr<T>,
                            p: &Csr<T>,
                            cells: [usize; 2]|
@@ -117,8 +117,8 @@ impl GalerkinPlan {
     ///
     /// # Errors
     /// As [`super::ProductPlan::multiply`].
-    pub fn multiply<T: Scalar>(&self, r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, c: &mut Csr<T>) -> Result<()> {
-        compiled_here!(T, |plan: &GalerkinPlan,
+    pub fn multiply<T: Double>(&self, r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, c: &mut Csr<T>) -> Result<()> {
+        compiled_here!(T: Double [f64, Complex64], |plan: &GalerkinPlan,
                            r: &Csr<T>,
                            a: &Csr<T>,
                            p: &Csr<T>,
@@ -139,7 +139,7 @@ impl GalerkinPlan {
 }
 
 /// `C ← R A P` by a plan, with cells of `P` of `F × C` entries, several runs of rows at a time as in [`planned`].
-fn repeated<T: Scalar, const F: usize, const C: usize>(
+fn repeated<T: Double, const F: usize, const C: usize>(
     plan: &GalerkinPlan,
     [r, a, p]: [&Csr<T>; 3],
     c: &mut Csr<T>,
@@ -200,7 +200,7 @@ fn repeated<T: Scalar, const F: usize, const C: usize>(
 }
 
 /// Computes a block of `A P`, and its slots if requested.
-fn fill_block<T: Scalar, const F: usize, const C: usize>(
+fn fill_block<T: Double, const F: usize, const C: usize>(
     row: &mut Accumulator<T, F, C>,
     made: &mut Part<T, F, C>,
     rows: Range<usize>,
@@ -222,7 +222,7 @@ fn fill_block<T: Scalar, const F: usize, const C: usize>(
 }
 
 /// Rows of cells of `C` rows each, split into about [`RUNS`] runs within the bounds of [`RUN`], times `C`.
-fn runs<T: Scalar, const C: usize>(r: &Csr<T>) -> Vec<Range<usize>> {
+fn runs<T: Double, const C: usize>(r: &Csr<T>) -> Vec<Range<usize>> {
     let length = (r.nnz() / (RUNS * C)).clamp(RUN.start, RUN.end) * C;
     let (mut runs, mut start) = (Vec::new(), 0);
     for i in 0..r.rows() / C {
@@ -236,7 +236,7 @@ fn runs<T: Scalar, const C: usize>(r: &Csr<T>) -> Vec<Range<usize>> {
 }
 
 /// The blocks that the rows of a run use.
-fn blocks_of<T: Scalar, const F: usize, const C: usize>(
+fn blocks_of<T: Double, const F: usize, const C: usize>(
     r: &Csr<T>,
     shift: u32,
     run: &Range<usize>,
@@ -249,7 +249,7 @@ fn blocks_of<T: Scalar, const F: usize, const C: usize>(
 }
 
 /// `R A P` with cells of `P` of a given size, if all matrices consist of whole cells.
-fn planned_by_cells<T: Scalar>(
+fn planned_by_cells<T: Double>(
     [r, a, p]: [&Csr<T>; 3],
     [fine, coarse]: [usize; 2],
     keep: bool,
@@ -263,7 +263,7 @@ fn planned_by_cells<T: Scalar>(
 }
 
 /// Processes the rows of `R` several runs at a time. Rows and columns are those of cells.
-fn planned<T: Scalar, const F: usize, const C: usize>(
+fn planned<T: Double, const F: usize, const C: usize>(
     [r, a, p]: [&Csr<T>; 3],
     keep: bool,
 ) -> Result<(GalerkinPlan, Csr<T>)> {

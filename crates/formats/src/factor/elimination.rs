@@ -2,7 +2,7 @@
 use super::ilut::{IlutOptions, OPERATION};
 use crate::Csr;
 use crate::algebra::build_rows;
-use lacuna_engine::{Error, Result, Scalar};
+use lacuna_engine::{Double, Error, Result};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -13,7 +13,7 @@ pub(super) struct Columns<T> {
     values: Vec<T>,
 }
 
-impl<T: Scalar> Columns<T> {
+impl<T: Double> Columns<T> {
     fn new() -> Self {
         Columns { ends: vec![0], rows: Vec::new(), values: Vec::new() }
     }
@@ -70,7 +70,7 @@ pub(super) struct Elimination<T> {
     pub(super) replaced: Vec<u32>,
 }
 
-impl<T: Scalar> Elimination<T> {
+impl<T: Double> Elimination<T> {
     pub(super) fn new(n: usize) -> Self {
         Elimination {
             x: vec![T::zero(); n],

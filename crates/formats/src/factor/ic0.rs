@@ -2,7 +2,7 @@
 use super::pivots::{Incomplete, Pivots, Stopped, least, with_shifts};
 use crate::Csr;
 use crate::algebra::fill_rows;
-use lacuna_engine::{Result, Scalar, compiled_here};
+use lacuna_engine::{Complex64, Double, Result, compiled_here};
 use std::borrow::Cow;
 
 /// `L Lᴴ ≈ A` on the pattern of the lower triangle of a Hermitian `A`, including the diagonal. The entries
@@ -14,8 +14,8 @@ use std::borrow::Cow;
 ///
 /// Reference: Meijerink and van der Vorst 1977, doi:10.1090/S0025-5718-1977-0438681-4; shifts by Manteuffel
 /// 1980, doi:10.1090/S0025-5718-1980-0559197-0.
-pub fn ic0<T: Scalar>(a: &Csr<T>, pivots: Pivots) -> Result<Incomplete<T>> {
-    compiled_here!(T, |a: &Csr<T>, pivots: Pivots| -> Result<Incomplete<T>> {
+pub fn ic0<T: Double>(a: &Csr<T>, pivots: Pivots) -> Result<Incomplete<T>> {
+    compiled_here!(T: Double [f64, Complex64], |a: &Csr<T>, pivots: Pivots| -> Result<Incomplete<T>> {
         let length = |i: usize| a.row_slices(i).0.partition_point(|&j| j as usize <= i);
         let lower = fill_rows("ic0", a.rows(), a.cols(), length, |i, columns, values| {
             let (own_columns, own_values) = a.row_slices(i);
@@ -29,7 +29,7 @@ pub fn ic0<T: Scalar>(a: &Csr<T>, pivots: Pivots) -> Result<Incomplete<T>> {
 /// The entries of a row are looked for in a row this many times as long.
 const SEARCH: usize = 32;
 
-fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stopped> {
+fn factor<T: Double>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stopped> {
     let (row_ptr, columns) = (a.row_ptr(), a.col_idx());
     let mut reciprocal = vec![T::zero(); a.rows()];
     // The current row as far as it is factored, by column; zero elsewhere.

@@ -2,7 +2,7 @@
 use super::pivots::{Incomplete, Pivots, Stopped, least, with_shifts};
 use crate::order::blocks::independent_blocks;
 use crate::{Csr, parallel};
-use lacuna_engine::{Result, Scalar, compiled_here};
+use lacuna_engine::{Complex64, Double, Result, compiled_here};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -15,8 +15,8 @@ use std::ops::Range;
 ///
 /// Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, Algorithm 10.4,
 /// doi:10.1137/1.9780898718003.
-pub fn ilu0<T: Scalar>(a: &Csr<T>, pivots: Pivots) -> Result<Incomplete<T>> {
-    compiled_here!(T, |a: &Csr<T>, pivots: Pivots| -> Result<Incomplete<T>> {
+pub fn ilu0<T: Double>(a: &Csr<T>, pivots: Pivots) -> Result<Incomplete<T>> {
+    compiled_here!(T: Double [f64, Complex64], |a: &Csr<T>, pivots: Pivots| -> Result<Incomplete<T>> {
         with_shifts("ilu0", Cow::Borrowed(a), pivots, factor)
     })(a, pivots)
 }
@@ -27,7 +27,7 @@ const SEARCH: usize = 32;
 
 /// Factors the values on the pattern of a matrix with a fully stored diagonal, independent blocks of rows on
 /// several threads.
-pub(super) fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stopped> {
+pub(super) fn factor<T: Double>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stopped> {
     let first_need = |i: usize| a.row_slices(i).0.first().map_or(i, |&j| (j as usize).min(i));
     let blocks = independent_blocks(a.rows(), first_need);
     // The last border of a block before the end of each share.
@@ -47,7 +47,7 @@ pub(super) fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stop
 
 /// Factors the values of some rows, which need no others. `place` has an element for each column, all
 /// [`NOWHERE`]; it keeps the position of each column in the current row.
-fn factor_rows<T: Scalar>(
+fn factor_rows<T: Double>(
     a: &Csr<T>,
     place: &mut [u32],
     rows: Range<usize>,

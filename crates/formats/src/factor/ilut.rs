@@ -7,7 +7,7 @@ use super::pivots::Stopped;
 use crate::Csr;
 use crate::algebra::build_rows;
 use crate::parallel::Check;
-use lacuna_engine::{Error, Result, Scalar, compiled_here};
+use lacuna_engine::{Complex64, Double, Error, Result, compiled_here};
 
 pub(super) const OPERATION: &str = "ilut";
 
@@ -66,8 +66,8 @@ pub struct Ilut<T> {
 /// 32-bit indices; those of the check, which is called every few hundred columns.
 ///
 /// Reference: Saad 1994, doi:10.1002/nla.1680010405; Li and Shao 2011, doi:10.1145/1916461.1916467.
-pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions, check: Check<'_>) -> Result<Ilut<T>> {
-    compiled_here!(T, |a: &Csr<T>, options: &IlutOptions, check: Check<'_>| -> Result<Ilut<T>> {
+pub fn ilut<T: Double>(a: &Csr<T>, options: &IlutOptions, check: Check<'_>) -> Result<Ilut<T>> {
+    compiled_here!(T: Double [f64, Complex64], |a: &Csr<T>, options: &IlutOptions, check: Check<'_>| -> Result<Ilut<T>> {
         let mut check = check;
         let n = a.rows();
         if n != a.cols() {
@@ -113,7 +113,7 @@ pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions, check: Check<'_>) -> R
 }
 
 /// Whether the diagonal entry of each column is at least a fraction of the largest entry, and not zero.
-fn diagonal_leads<T: Scalar>(by_columns: &Csr<T>, fraction: f64) -> bool {
+fn diagonal_leads<T: Double>(by_columns: &Csr<T>, fraction: f64) -> bool {
     (0..by_columns.rows()).all(|j| {
         let (rows, values) = by_columns.row_slices(j);
         let largest = values.iter().map(|v| v.modulus()).fold(0.0, f64::max);
@@ -122,14 +122,14 @@ fn diagonal_leads<T: Scalar>(by_columns: &Csr<T>, fraction: f64) -> bool {
     })
 }
 
-impl<T: Scalar> Ilut<T> {
+impl<T: Double> Ilut<T> {
     /// Factors new values with the same steps: the entries kept, the pivots and the scaling stay the same.
     ///
     /// # Errors
     /// [`Error::Length`] for a matrix of a different size; [`Error::Entry`] with the row whose pivot is
     /// nearly zero for these values, which require a new factorisation.
     pub fn refactored(&self, a: &Csr<T>) -> Result<Ilut<T>> {
-        compiled_here!(T, |old: &Ilut<T>, a: &Csr<T>| -> Result<Ilut<T>> {
+        compiled_here!(T: Double [f64, Complex64], |old: &Ilut<T>, a: &Csr<T>| -> Result<Ilut<T>> {
             let n = old.rows.len();
             Error::check_length(OPERATION, "the rows", n, a.rows())?;
             Error::check_length(OPERATION, "the columns", n, a.cols())?;

@@ -1,7 +1,7 @@
 //! Handling of pivots that are unusable.
 use crate::Csr;
 use crate::algebra::build_rows;
-use lacuna_engine::{Error, Result, Scalar};
+use lacuna_engine::{Double, Error, Result};
 use std::borrow::Cow;
 
 /// What to do if a pivot is nearly zero, or not positive where it must be.
@@ -34,14 +34,14 @@ pub(super) struct Stopped {
 }
 
 /// The modulus below which a pivot is nearly zero, for a row whose largest entry is `largest`.
-pub(super) fn least<T: Scalar>(largest: f64) -> f64 {
+pub(super) fn least<T: Double>(largest: f64) -> f64 {
     // The power of 3/4 by roots, which every platform rounds alike.
     let root = T::EPSILON.sqrt();
     root * root.sqrt() * largest
 }
 
 /// Factors with shifts as the policy allows.
-pub(super) fn with_shifts<T: Scalar>(
+pub(super) fn with_shifts<T: Double>(
     operation: &'static str,
     a: Cow<'_, Csr<T>>,
     pivots: Pivots,
@@ -77,7 +77,7 @@ pub(super) fn with_shifts<T: Scalar>(
 }
 
 /// The factor as a matrix. A value that is not finite is an error that identifies it.
-fn finished<T: Scalar>(operation: &str, a: Cow<'_, Csr<T>>, values: Vec<T>) -> Result<Csr<T>> {
+fn finished<T: Double>(operation: &str, a: Cow<'_, Csr<T>>, values: Vec<T>) -> Result<Csr<T>> {
     let factor = match a {
         Cow::Borrowed(a) => a.with_values(values),
         Cow::Owned(a) => a.having(values),
@@ -91,7 +91,7 @@ fn finished<T: Scalar>(operation: &str, a: Cow<'_, Csr<T>>, values: Vec<T>) -> R
 }
 
 /// Adds `shift · D` to the diagonal, in the direction of each entry.
-fn raise<T: Scalar>(a: &Csr<T>, values: &mut [T], shift: f64) {
+fn raise<T: Double>(a: &Csr<T>, values: &mut [T], shift: f64) {
     for i in 0..a.rows() {
         let start = a.row_ptr()[i] as usize;
         let (columns, own) = a.row_slices(i);
@@ -107,7 +107,7 @@ fn raise<T: Scalar>(a: &Csr<T>, values: &mut [T], shift: f64) {
 }
 
 /// The matrix with its diagonal fully stored, if some of it is not.
-fn with_diagonal<T: Scalar>(operation: &'static str, a: &Csr<T>) -> Result<Option<Csr<T>>> {
+fn with_diagonal<T: Double>(operation: &'static str, a: &Csr<T>) -> Result<Option<Csr<T>>> {
     let has = |i: usize| a.row_slices(i).0.binary_search(&(i as u32)).is_ok();
     if (0..a.rows()).all(has) {
         return Ok(None);

@@ -12,6 +12,7 @@ pub(crate) mod padding;
 pub(crate) mod pair;
 pub(crate) mod pattern;
 pub(crate) mod pkt;
+pub(crate) mod precision;
 pub(crate) mod sell;
 pub(crate) mod stencil;
 pub(crate) mod triangular;

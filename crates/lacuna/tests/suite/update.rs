@@ -99,7 +99,7 @@ fn options_stand_in_names() {
 struct TwoSweeps;
 
 impl<T: Scalar> Preconditioner<T> for TwoSweeps {
-    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_>) -> Result<Parts<T>> {
         let d = lacuna::solvers::inverse_diagonal(a)?;
         Ok(Parts::new().vector(d).scratch(a.rows()).scratch(a.rows()).report("sweeps", 2))
     }

@@ -1,13 +1,12 @@
 //! Sparse algebra for a set-up, on the device of the matrix.
-use lacuna_engine::{Device, Format, Graph, Result, Scalar};
-use lacuna_formats::Csr;
+use lacuna_engine::{Device, Each, FormatRefs, Graph, Products, Result, with_each};
 
 /// Minimum number of entries: the host takes a few milliseconds for fewer.
 const WORTH: usize = 200_000;
 
 /// Sparse algebra for the set-up of a preconditioner, done by a device. `None` if the host is to do it, with the same result:
 /// always for a device without kernels for it, and for small matrices.
-pub trait SparseAlgebra<T: Scalar> {
+pub trait SparseAlgebra {
     /// Whether a device does what is asked for matrices of so many entries. Provided: no.
     fn is_for(&self, entries: usize) -> bool {
         let _ = entries;
@@ -18,7 +17,7 @@ pub trait SparseAlgebra<T: Scalar> {
     ///
     /// # Errors
     /// [`lacuna_engine::Error::Shape`] if shapes do not match; device failures.
-    fn product(&mut self, factors: &[&Csr<T>]) -> Result<Option<Csr<T>>>;
+    fn product(&mut self, factors: &[Each<FormatRefs<'_>>]) -> Result<Option<Each<Products>>>;
 
     /// Rows no two of which are within two steps of each other: see [`lacuna_engine::Backend::distance_two_set`]. Provided: `None`.
     ///
@@ -33,8 +32,8 @@ pub trait SparseAlgebra<T: Scalar> {
 /// The host does everything.
 pub struct OnHost;
 
-impl<T: Scalar> SparseAlgebra<T> for OnHost {
-    fn product(&mut self, _: &[&Csr<T>]) -> Result<Option<Csr<T>>> {
+impl SparseAlgebra for OnHost {
+    fn product(&mut self, _: &[Each<FormatRefs<'_>>]) -> Result<Option<Each<Products>>> {
         Ok(None)
     }
 }
@@ -48,23 +47,18 @@ impl Drop for OnDevice<'_> {
     }
 }
 
-impl<T: Scalar> SparseAlgebra<T> for OnDevice<'_> {
+impl SparseAlgebra for OnDevice<'_> {
     fn is_for(&self, entries: usize) -> bool {
         entries >= WORTH && self.0.has_fast_sparse_algebra().unwrap_or(false)
     }
 
-    fn product(&mut self, factors: &[&Csr<T>]) -> Result<Option<Csr<T>>> {
-        if !SparseAlgebra::<T>::is_for(self, factors.iter().map(|factor| factor.nnz()).sum()) {
-            return Ok(None);
-        }
-        let factors: Vec<&dyn Format<T>> = factors.iter().map(|factor| *factor as &dyn Format<T>).collect();
-        let Some(product) = self.0.sparse_product::<T>(&factors)? else { return Ok(None) };
-        let (rows, cols) = product.shape;
-        Csr::new(rows, cols, product.row_ptr, product.col_idx, product.values).map(Some)
+    fn product(&mut self, factors: &[Each<FormatRefs<'_>>]) -> Result<Option<Each<Products>>> {
+        let entries = factors.iter().map(|factor| with_each!(factor, a => a.nnz())).sum();
+        if self.is_for(entries) { self.0.sparse_product_of_each(factors) } else { Ok(None) }
     }
 
     fn distance_two_set(&mut self, graph: Graph<'_>, priorities: &[u64]) -> Result<Option<Vec<u32>>> {
-        if SparseAlgebra::<T>::is_for(self, graph.neighbours.len()) {
+        if self.is_for(graph.neighbours.len()) {
             self.0.distance_two_set(graph, priorities)
         } else {
             Ok(None)

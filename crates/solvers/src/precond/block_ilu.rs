@@ -72,22 +72,24 @@ impl<T: Scalar> Preconditioner<T> for BlockIlu {
         let refuses = (self.pivots == Pivots::Refuse).then(|| "pivots=refuse".into());
         name_with("block-ilu", size.into_iter().chain(refuses).chain(adjoint::said(self.adjoint)).collect())
     }
-    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>> {
         let (order, starts) = parts(a, self.size);
         setup.check()?;
         let inside = inside_blocks(a, &order, &starts)?;
-        let made = ilu0(&inside, self.pivots).map_err(|error| match in_order(error, &order) {
+        let in_order = |error: Error| match in_order(error, &order) {
             Error::Entry { row, column, message, .. } => {
                 Error::Entry { operation: "block-ilu".into(), row, column, message }
             }
             other => other,
-        })?;
+        };
+        let made = ilu0(&*inside.wide()?, self.pivots).map_err(in_order)?;
+        let factor = Csr::<T>::rounded("block-ilu", &made.factor).map_err(in_order)?;
         setup.check()?;
         let ones = vec![T::one(); a.rows()];
         let factors = Factors {
-            lower: &made.factor,
+            lower: &factor,
             lower_reciprocals: Some(&ones),
-            upper: &made.factor,
+            upper: &factor,
             upper_reciprocals: None,
             names: Some(order.order()),
         };

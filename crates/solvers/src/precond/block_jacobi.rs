@@ -3,7 +3,7 @@ use super::adjoint::{self, ADJOINT, kept_adjoint};
 use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
-use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Double, Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::algebra::build_rows;
 use lacuna_formats::{BLOCK_SIZES, Csr, Structure, compact_parts, convert};
 use std::borrow::Cow;
@@ -97,13 +97,14 @@ impl<T: Scalar> Preconditioner<T> for BlockJacobi {
         let size = self.size.map(|size| format!("size={size}"));
         name_with("block-jacobi", size.into_iter().chain(adjoint::said(self.adjoint)).collect())
     }
-    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>> {
         let (size, blocks) = self.blocks_of(a);
         let order: Vec<u32> = match blocks {
             Blocks::Consecutive => (0..a.rows() as u32).collect(),
             Blocks::Connected => compact_parts(a, size).order().to_vec(),
         };
-        let inverse = Arc::new(inverted(a, order, size, setup)?);
+        let inverse = inverted(&*a.wide()?, order, size, setup)?;
+        let inverse = Arc::new(Csr::<T>::rounded_from(OPERATION, inverse)?);
         let stored = blocks == Blocks::Consecutive && BLOCK_SIZES.contains(&size);
         let format =
             if stored && a.rows().is_multiple_of(size) { format!("bcsr{size}") } else { "csr".into() };
@@ -128,11 +129,11 @@ impl<T: Scalar> Preconditioner<T> for BlockJacobi {
 }
 
 /// The block diagonal matrix of the inverses, where each `size` rows of the order make a block.
-fn inverted<T: Scalar>(
+fn inverted<T: Double>(
     a: &Csr<T>,
     mut order: Vec<u32>,
     size: usize,
-    setup: &mut Setup<'_, T>,
+    setup: &mut Setup<'_>,
 ) -> Result<Csr<T>> {
     let n = a.rows();
     order.chunks_mut(size).for_each(<[u32]>::sort_unstable);
@@ -195,7 +196,7 @@ fn inverted<T: Scalar>(
 }
 
 /// Inverts a dense matrix by Gauss and Jordan's elimination with partial pivoting; whether it could.
-fn invert<T: Scalar>(m: &mut [T], n: usize) -> bool {
+fn invert<T: Double>(m: &mut [T], n: usize) -> bool {
     let mut swapped = Vec::with_capacity(n);
     for k in 0..n {
         let pivot = (k..n).fold(

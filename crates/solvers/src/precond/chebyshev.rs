@@ -3,8 +3,8 @@ use super::amg::{Spectrum, spectrum};
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
-use lacuna_formats::Csr;
 use lacuna_formats::algebra::check_hermitian;
+use lacuna_formats::{Csr, rounded};
 use std::borrow::Cow;
 
 /// `M` is `degree` steps of Chebyshev's iteration for `D⁻¹ A`, starting from zero and damping the interval
@@ -61,17 +61,24 @@ impl<T: Scalar> Preconditioner<T> for Chebyshev {
     fn name(&self) -> Cow<'static, str> {
         format!("chebyshev:degree={},ratio={}", self.degree, self.ratio).into()
     }
-    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>> {
         const OPERATION: &str = "preconditioner `chebyshev`";
         check_hermitian(OPERATION, a)?;
         setup.check()?;
-        let Spectrum { diagonal, largest: high } = spectrum(OPERATION, a, 0.0)?;
+        let Spectrum { diagonal, largest: high } = spectrum(OPERATION, &*a.wide()?, 0.0)?;
         if let Some(row) = diagonal.iter().position(|d| d.re() <= 0.0) {
             let message = format!("the diagonal entry is {}; expected a positive one", diagonal[row]);
             return Err(Error::Entry { operation: OPERATION.into(), row, column: row, message });
         }
-        let centre = T::from_real(high * (1.0 + 1.0 / self.ratio) / 2.0);
-        let w = diagonal.into_iter().map(|d| T::one().quotient(centre * d)).collect();
+        let centre = T::Wide::from_real(high * (1.0 + 1.0 / self.ratio) / 2.0);
+        let w: Vec<T::Wide> =
+            diagonal.iter().map(|&d| T::Wide::from_real(1.0).quotient(centre * d)).collect();
+        let w: Vec<T> = rounded(w);
+        if let Some(row) = w.iter().position(|w| !w.finite()) {
+            let message =
+                format!("the diagonal entry is {}; expected one with a finite reciprocal", diagonal[row]);
+            return Err(Error::Entry { operation: OPERATION.into(), row, column: row, message });
+        }
         let bounds = format!("{:.4} to {high:.4}", high / self.ratio);
         Ok(Parts::new().vector(w).scratch(a.rows()).scratch(a.rows()).report("spectrum damped", bounds))
     }

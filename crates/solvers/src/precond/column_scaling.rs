@@ -39,7 +39,7 @@ impl<T: Scalar> Preconditioner<T> for ColumnScaling {
     fn accepts_any_shape(&self) -> bool {
         true
     }
-    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_>) -> Result<Parts<T>> {
         let norms = column_norms(a);
         let [least, most] = [f64::min, f64::max].map(|of| norms.iter().copied().reduce(of).unwrap_or(0.0));
         let d = norms.into_iter().enumerate().map(|(j, norm)| inverse(j, norm)).collect::<Result<_>>()?;

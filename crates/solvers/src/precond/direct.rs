@@ -4,7 +4,7 @@ use crate::explain::unmatched;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_direct::{Analysis, Factors, Limits, Number, Task};
-use lacuna_engine::{Complex64, Error, HostOperator, LinOp, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Complex64, Double, Error, HostOperator, LinOp, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::any::Any;
 use std::borrow::Cow;
@@ -66,19 +66,21 @@ struct Made<T: Scalar> {
 /// Factors that solve systems in the number type of the matrix.
 trait Solve<T: Scalar>: Send + Sync {
     fn solve(&self, task: Task, b: &[T], x: &mut [T]);
-    fn renew(&mut self, a: &Csr<T>, options: &DirectOptions, setup: &mut Setup<'_, T>) -> Result<()>;
+    fn renew(&mut self, a: &Csr<T>, options: &DirectOptions, setup: &mut Setup<'_>) -> Result<()>;
     fn report(&self) -> Vec<(&'static str, String)>;
 }
 
 impl<T: Scalar, W: Number> Solve<T> for Factors<W> {
     fn solve(&self, task: Task, b: &[T], x: &mut [T]) {
-        let mut wide: Vec<W> = b.iter().map(|v| W::from_parts(v.re(), v.im())).collect();
+        let mut wide: Vec<W> = b.iter().map(|v| v.converted()).collect();
         Factors::solve(self, task, &mut wide);
-        x.iter_mut().zip(&wide).for_each(|(x, v)| *x = T::from_parts(v.re(), v.im()));
+        x.iter_mut().zip(&wide).for_each(|(x, v)| *x = v.converted());
     }
-    fn renew(&mut self, a: &Csr<T>, options: &DirectOptions, setup: &mut Setup<'_, T>) -> Result<()> {
+    fn renew(&mut self, a: &Csr<T>, options: &DirectOptions, setup: &mut Setup<'_>) -> Result<()> {
         setup.progress("factors", 0, None)?;
         setup.check_memory(OPERATION, self.cost().bytes as u64)?;
+        let wide = a.wide()?;
+        let a = (&*wide as &dyn Any).downcast_ref().ok_or_else(not_set_up)?;
         self.renew(a, &options.limits(), &mut || setup.check())
     }
     fn report(&self) -> Vec<(&'static str, String)> {
@@ -148,7 +150,7 @@ impl<T: Scalar> Preconditioner<T> for Direct {
         say(own.work != usual.work, format!("work={}", own.work));
         name_with("direct", said)
     }
-    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>> {
         setup.check()?;
         if let Some(made) = self.made::<T>().filter(|_| setup.is_update()) {
             let mut factors = made.factors.write().unwrap_or_else(PoisonError::into_inner);
@@ -157,15 +159,15 @@ impl<T: Scalar> Preconditioner<T> for Direct {
             return Ok(made.parts());
         }
         let explained = |error| explained(a, error);
-        let analysis = self.analysis.take().map_or_else(|| Analysis::of(a), Ok).map_err(explained)?;
+        let wide = a.wide()?;
+        let analysis = self.analysis.take().map_or_else(|| analysed(&*wide), Ok).map_err(explained)?;
         setup.progress("factors", 0, None)?;
         setup.check_memory(OPERATION, analysis.cost().bytes as u64)?;
         let limits = self.options.limits();
         let check = &mut || setup.check();
-        let factors: Box<dyn Solve<T>> = if T::KIND.is_complex() {
-            Box::new(Factors::<Complex64>::new(a, analysis, &limits, check).map_err(explained)?)
-        } else {
-            Box::new(Factors::<f64>::new(a, analysis, &limits, check).map_err(explained)?)
+        let factors: Box<dyn Solve<T>> = match of_double(&*wide) {
+            OfDouble::Real(a) => Box::new(Factors::new(a, analysis, &limits, check).map_err(explained)?),
+            OfDouble::Complex(a) => Box::new(Factors::new(a, analysis, &limits, check).map_err(explained)?),
         };
         setup.check()?;
         let made = Made::new(a.rows(), factors);
@@ -174,7 +176,7 @@ impl<T: Scalar> Preconditioner<T> for Direct {
         Ok(parts)
     }
     fn expected_setup(&mut self, a: &Csr<T>) -> Result<Option<f64>> {
-        let analysis = Analysis::of(a).map_err(|error| explained(a, error))?;
+        let analysis = analysed(&*a.wide()?).map_err(|error| explained(a, error))?;
         let seconds = analysis.cost().seconds;
         self.analysis = Some(analysis);
         Ok(Some(seconds))
@@ -203,6 +205,27 @@ impl<T: Scalar> Preconditioner<T> for Direct {
             Some(made) => made.operator.apply_adjoint(k, r, z, then),
             None => k.fail(not_set_up()),
         }
+    }
+}
+
+/// A matrix in double precision.
+enum OfDouble<'a> {
+    Real(&'a Csr<f64>),
+    Complex(&'a Csr<Complex64>),
+}
+
+fn of_double<W: Double>(a: &Csr<W>) -> OfDouble<'_> {
+    let any: &dyn Any = a;
+    match any.downcast_ref() {
+        Some(real) => OfDouble::Real(real),
+        None => OfDouble::Complex(any.downcast_ref().expect("one of two types")),
+    }
+}
+
+fn analysed<W: Double>(a: &Csr<W>) -> Result<Analysis> {
+    match of_double(a) {
+        OfDouble::Real(a) => Analysis::of(a),
+        OfDouble::Complex(a) => Analysis::of(a),
     }
 }
 

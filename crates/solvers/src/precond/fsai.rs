@@ -4,7 +4,7 @@ mod local;
 use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
-use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Double, Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use lacuna_formats::algebra::check_hermitian;
 use local::Local;
@@ -117,20 +117,22 @@ impl<T: Scalar> Preconditioner<T> for Fsai {
     fn keeps_choices(&self) -> bool {
         true
     }
-    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>> {
         check_hermitian(OPERATION, a)?;
+        let wide = a.wide()?;
         let kept = self.pattern.as_ref().filter(|(ptr, _)| setup.is_update() && ptr.len() == a.rows() + 1);
         if let Some((row_ptr, columns)) = kept {
             let row = |i: usize| &columns[row_ptr[i] as usize..row_ptr[i + 1] as usize];
-            return Ok(parts(factor(a, setup, |local, i| local.take(row(i)) && local.solve(a))?));
+            let g = factor(&wide, setup, |local, i| local.take(row(i)) && local.solve(&wide))?;
+            return Ok(parts(Csr::<T>::rounded_from(OPERATION, g)?));
         }
         let options = self.options;
-        let g = factor(a, setup, |local, i| match options.steps {
-            0 => local.reach(a, i, &options) && local.solve(a),
-            _ => local.grow(a, i, &options),
+        let g = factor(&wide, setup, |local, i| match options.steps {
+            0 => local.reach(&wide, i, &options) && local.solve(&wide),
+            _ => local.grow(&wide, i, &options),
         })?;
         self.pattern = (options.steps > 0).then(|| (g.row_ptr().to_vec(), g.col_idx().to_vec()));
-        Ok(parts(g))
+        Ok(parts(Csr::<T>::rounded_from(OPERATION, g)?))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let ([g, adjoint], [t]) = (on.matrices(), on.scratch());
@@ -143,9 +145,9 @@ impl<T: Scalar> Preconditioner<T> for Fsai {
 }
 
 /// The factor `G`, with each row computed by `solve`, which may fail.
-fn factor<T: Scalar>(
+fn factor<T: Double>(
     a: &Csr<T>,
-    setup: &mut Setup<'_, T>,
+    setup: &mut Setup<'_>,
     solve: impl Fn(&mut Local<T>, usize) -> bool + Sync,
 ) -> Result<Csr<T>> {
     let n = a.rows();

@@ -14,7 +14,7 @@ impl<T: Scalar, O: LinOp<T> + Send> Preconditioner<T> for Given<O> {
     fn accepts_any_shape(&self) -> bool {
         true
     }
-    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_>) -> Result<Parts<T>> {
         let (n, got) = (a.cols(), self.0.shape());
         if got != (n, n) {
             let expected = format!("a {n}x{n} preconditioner");

@@ -103,18 +103,23 @@ impl Ic0 {
 fn factored<T: Scalar>(
     a: &Csr<T>,
     solves: Solves,
-    factor: impl Fn(&Csr<T>) -> Result<Incomplete<T>>,
+    operation: &str,
+    factor: impl Fn(&Csr<T::Wide>) -> Result<Incomplete<T::Wide>>,
     parts: impl Fn(&Csr<T>, Option<&[u32]>) -> Result<Parts<T>>,
 ) -> Result<Parts<T>> {
     let colours = (solves == Solves::Colours).then(|| by_colours(a));
     let (made, names) = match &colours {
-        None => (factor(a)?, None),
+        None => (factor(&*a.wide()?)?, None),
         Some((order, _)) => {
-            let made = factor(&a.permuted(order)?).map_err(|error| in_order(error, order))?;
+            let made = factor(&*a.permuted(order)?.wide()?).map_err(|error| in_order(error, order))?;
             (made, Some(order.order()))
         }
     };
-    let mut parts = parts(&made.factor, names)?;
+    let rounded = Csr::<T>::rounded(operation, &made.factor).map_err(|error| match &colours {
+        Some((order, _)) => in_order(error, order),
+        None => error,
+    })?;
+    let mut parts = parts(&rounded, names)?;
     if let Some((_, count)) = colours {
         parts = parts.report("colours", count);
     }
@@ -139,7 +144,7 @@ impl<T: Scalar> Preconditioner<T> for Ilu0 {
     fn name(&self) -> Cow<'static, str> {
         name("ilu0", self.solves, self.pivots, self.adjoint)
     }
-    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>> {
         let ones = vec![T::one(); a.rows()];
         let parts = |f: &Csr<T>, names: Option<&[u32]>| {
             let lower_reciprocals = Some(&ones[..]);
@@ -147,7 +152,7 @@ impl<T: Scalar> Preconditioner<T> for Ilu0 {
             factors.parts(self.solves, self.adjoint)
         };
         setup.check()?;
-        let made = factored(a, self.solves, |a| ilu0(a, self.pivots), parts)?;
+        let made = factored(a, self.solves, "ilu0", |a| ilu0(a, self.pivots), parts)?;
         setup.check().map(|()| made)
     }
     fn outweighs_product(&self) -> bool {
@@ -163,7 +168,7 @@ impl<T: Scalar> Preconditioner<T> for Ic0 {
     fn name(&self) -> Cow<'static, str> {
         name("ic0", self.solves, self.pivots, false)
     }
-    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>> {
         let parts = |lower: &Csr<T>, names: Option<&[u32]>| {
             let upper = lower.adjoint();
             let (lower_reciprocals, upper_reciprocals) = (None, None);
@@ -175,7 +180,7 @@ impl<T: Scalar> Preconditioner<T> for Ic0 {
         let (checked, made) = parallel::both(
             a.nnz(),
             || check_hermitian("preconditioner `ic0`", a),
-            || factored(a, self.solves, |a| ic0(a, self.pivots), parts),
+            || factored(a, self.solves, "ic0", |a| ic0(a, self.pivots), parts),
         );
         let made = checked.and(made)?;
         setup.check().map(|()| made)

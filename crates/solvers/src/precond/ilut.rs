@@ -26,7 +26,7 @@ pub struct Ilut {
     options: IlutOptions,
     /// Whether the adjoint is stored too.
     adjoint: bool,
-    /// The [`factor::Ilut`] of the last set-up, in the number type of the matrix.
+    /// The [`factor::Ilut`] of the last set-up, in double precision.
     made: Option<Box<dyn Any + Send>>,
 }
 
@@ -76,19 +76,21 @@ impl Ilut {
 
 /// What the factors need on a device: both, and the product that permutes and scales the elements; then the
 /// adjoint of that product, and those of the factors.
-fn parts<T: Scalar>(a: &Csr<T>, f: &factor::Ilut<T>, adjoint: bool) -> Result<Parts<T>> {
+fn parts<T: Scalar>(a: &Csr<T>, f: &factor::Ilut<T::Wide>, adjoint: bool) -> Result<Parts<T>> {
     let n = a.rows();
     let two = |exponent: i32| T::one().scale_by_power_of_two(exponent);
     // Step p is element `rows[p]` of the vectors, so that the solves read r in place. Scaling the rows of L
     // by the row scales of the matrix scales r.
     let of_row = |p: usize| f.row_exponents[f.rows[p] as usize];
-    let scaled = |(p, _, v): (usize, usize, T)| v.scale_by_power_of_two(-of_row(p));
+    let scaled = |(p, _, v): (usize, usize, T::Wide)| v.scale_by_power_of_two(-of_row(p));
     let lower = f.lower.with_values(f.lower.entries().map(scaled).collect())?;
+    let lower = Csr::<T>::rounded_from("ilut", lower)?;
+    let upper = Csr::<T>::rounded("ilut", &f.upper)?;
     let reciprocals: Vec<T> = (0..n).map(|p| two(of_row(p))).collect();
     let factors = Factors {
         lower: &lower,
         lower_reciprocals: Some(&reciprocals),
-        upper: &f.upper,
+        upper: &upper,
         upper_reciprocals: None,
         names: Some(&f.rows),
     };
@@ -131,15 +133,15 @@ impl<T: Scalar> Preconditioner<T> for Ilut {
     fn keeps_choices(&self) -> bool {
         true
     }
-    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>> {
         setup.check()?;
         let made = self.made.as_ref().filter(|_| setup.is_update());
-        if let Some(made) = made.and_then(|any| any.downcast_ref::<factor::Ilut<T>>()) {
-            let f = made.refactored(a)?;
+        if let Some(made) = made.and_then(|any| any.downcast_ref::<factor::Ilut<T::Wide>>()) {
+            let f = made.refactored(&*a.wide()?)?;
             setup.check()?;
             return parts(a, &f, self.adjoint);
         }
-        let f = factor::ilut(a, &self.options, Some(&mut || setup.check()))?;
+        let f = factor::ilut(&*a.wide()?, &self.options, Some(&mut || setup.check()))?;
         setup.check()?;
         let parts = parts(a, &f, self.adjoint)?;
         self.made = Some(Box::new(f));

@@ -35,7 +35,7 @@ impl<T: Scalar> Preconditioner<T> for Jacobi {
     fn name(&self) -> Cow<'static, str> {
         "jacobi".into()
     }
-    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_>) -> Result<Parts<T>> {
         let d = inverse_diagonal(a)?;
         let conjugate = T::KIND.is_complex().then(|| d.iter().map(|d| d.conj()).collect());
         let parts = Parts::new().vector(d);

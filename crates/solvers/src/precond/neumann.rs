@@ -101,12 +101,12 @@ impl<T: Scalar> Preconditioner<T> for Neumann {
         let said = [Some(format!("order={}", self.order)), self.omega.map(|omega| format!("omega={omega}"))];
         name_with("neumann", said.into_iter().flatten().chain(adjoint::said(self.adjoint)).collect())
     }
-    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_>) -> Result<Parts<T>> {
         let (inverse, n) = (inverse_diagonal(a)?, a.rows());
         let damping = match self.omega {
             Some(omega) => omega,
             None => {
-                let largest = spectrum(OPERATION, a, LARGE)?.largest;
+                let largest = spectrum(OPERATION, &*a.wide()?, LARGE)?.largest;
                 if largest > LARGE { USUAL * LARGE / largest } else { USUAL }
             }
         };

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 /// struct TwoSweeps;
 ///
 /// impl<T: Scalar> Preconditioner<T> for TwoSweeps {
-///     fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_, T>) -> Result<Parts<T>> {
+///     fn set_up(&mut self, a: &Csr<T>, _: &mut Setup<'_>) -> Result<Parts<T>> {
 ///         Ok(Parts::new().vector(inverse_diagonal(a)?).scratch(a.rows()).scratch(a.rows()))
 ///     }
 ///     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
@@ -59,7 +59,7 @@ pub trait Preconditioner<T: Scalar>: Send {
     /// # Errors
     /// If the preconditioner rejects the matrix, and the error names the place; [`Error::Cancelled`]; device failures. The next
     /// set-up **must** work after any of them.
-    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>>;
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>>;
     /// Whether a set-up for new values keeps what was chosen by the values before, such as the places of entries or the levels of a
     /// hierarchy, which may suit the new ones less. A solve that breaks off sets it up from nothing then. Provided: no.
     fn keeps_choices(&self) -> bool {
@@ -310,7 +310,7 @@ fn made<T: Scalar>(
     dev: &Device,
     kind: &mut dyn Preconditioner<T>,
     host: &Csr<T>,
-    setup: &mut Setup<'_, T>,
+    setup: &mut Setup<'_>,
 ) -> Result<Parts<T>> {
     let start = Instant::now();
     let mut algebra = OnDevice(dev);
@@ -377,7 +377,7 @@ impl<T: Scalar> Placed<T> {
         mut kind: Box<dyn Preconditioner<T>>,
         host: &Csr<T>,
         a: Matrix<T>,
-        mut setup: Setup<'_, T>,
+        mut setup: Setup<'_>,
     ) -> Result<Self> {
         if host.rows() != host.cols() && !kind.accepts_any_shape() {
             let operation = format!("preconditioner `{}`", kind.name());
@@ -398,7 +398,7 @@ impl<T: Scalar> Placed<T> {
     ///
     /// # Errors
     /// As [`Placed::new`].
-    pub(crate) fn set_up_anew(&mut self, host: &Csr<T>, mut setup: Setup<'_, T>) -> Result<()> {
+    pub(crate) fn set_up_anew(&mut self, host: &Csr<T>, mut setup: Setup<'_>) -> Result<()> {
         let parts = made(&self.device, &mut *self.kind, host, &mut setup)?;
         let (bytes, report) = (parts.bytes(), parts.report.clone());
         let (on, memory) = put(&self.device, parts, self.on.a)?;
@@ -412,7 +412,7 @@ impl<T: Scalar> Placed<T> {
     /// # Errors
     /// Errors of the set-up, among them [`Error::Cancelled`]; [`Error::Length`] and [`Error::Structure`] if its parts have other sizes than
     /// before; device failures.
-    pub fn update(&mut self, host: &Csr<T>, setup: Setup<'_, T>) -> Result<()> {
+    pub fn update(&mut self, host: &Csr<T>, setup: Setup<'_>) -> Result<()> {
         let dev = &self.device;
         let parts = made(dev, &mut *self.kind, host, &mut setup.for_new_values())?;
         let Parts { vectors, numbers, matrices, report, .. } = parts;

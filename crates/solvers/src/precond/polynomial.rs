@@ -47,7 +47,7 @@ impl<T: Scalar> Preconditioner<T> for Polynomial<T> {
         let omega = if self.omega == 1.0 { String::new() } else { format!(",damping={}", self.omega) };
         format!("{name}{joint}polynomial={}{omega}", self.order).into()
     }
-    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>> {
         let mut parts = self.inner.set_up(a, setup)?;
         for _ in 0..SCRATCH {
             parts = parts.scratch(a.rows());

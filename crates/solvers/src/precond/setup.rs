@@ -1,6 +1,6 @@
 //! What the set-up of a preconditioner is given besides the matrix.
 use super::algebra::{OnHost, SparseAlgebra};
-use lacuna_engine::{Error, Result, Scalar, catching, memory};
+use lacuna_engine::{Each, Error, FormatRefs, Result, Scalar, catching, memory};
 use lacuna_formats::Csr;
 use lacuna_formats::algebra::{RowWriter, build_rows_with};
 use lacuna_formats::parallel::map_checked;
@@ -28,8 +28,8 @@ pub type SetupWatch<'a> = &'a mut dyn FnMut(SetupProgress) -> ControlFlow<()>;
 ///
 /// A set-up runs on the threads of the rayon pool that it is called from; [`Setup::map`] and [`Setup::rows`] run its tasks on all
 /// of them, and end early if it is cancelled. Results do not depend on the number of threads, nor on being watched.
-pub struct Setup<'a, T: Scalar> {
-    algebra: Option<&'a mut dyn SparseAlgebra<T>>,
+pub struct Setup<'a> {
+    algebra: Option<&'a mut dyn SparseAlgebra>,
     on_host: OnHost,
     watch: Option<SetupWatch<'a>>,
     progress: SetupProgress,
@@ -38,7 +38,7 @@ pub struct Setup<'a, T: Scalar> {
     memory: Option<u64>,
 }
 
-impl<T: Scalar> Default for Setup<'_, T> {
+impl Default for Setup<'_> {
     fn default() -> Self {
         Setup {
             algebra: None,
@@ -52,7 +52,7 @@ impl<T: Scalar> Default for Setup<'_, T> {
     }
 }
 
-impl<'a, T: Scalar> Setup<'a, T> {
+impl<'a> Setup<'a> {
     /// A set-up on the host that nobody watches.
     pub fn new() -> Self {
         Self::default()
@@ -63,7 +63,7 @@ impl<'a, T: Scalar> Setup<'a, T> {
         self
     }
     /// Does sparse algebra with `algebra`. [`Placed`](crate::Placed) uses its device if none is given.
-    pub fn with_algebra(mut self, algebra: &'a mut dyn SparseAlgebra<T>) -> Self {
+    pub fn with_algebra(mut self, algebra: &'a mut dyn SparseAlgebra) -> Self {
         self.algebra = Some(algebra);
         self
     }
@@ -78,8 +78,8 @@ impl<'a, T: Scalar> Setup<'a, T> {
         self
     }
     /// The same with `algebra`, unless it has its own.
-    pub(super) fn or_algebra<'b>(&'b mut self, algebra: &'b mut dyn SparseAlgebra<T>) -> Setup<'b, T> {
-        let algebra: &'b mut (dyn SparseAlgebra<T> + 'b) = match &mut self.algebra {
+    pub(super) fn or_algebra<'b>(&'b mut self, algebra: &'b mut dyn SparseAlgebra) -> Setup<'b> {
+        let algebra: &'b mut (dyn SparseAlgebra + 'b) = match &mut self.algebra {
             Some(own) => &mut **own,
             None => algebra,
         };
@@ -94,11 +94,22 @@ impl<'a, T: Scalar> Setup<'a, T> {
         self.is_update
     }
     /// Sparse algebra for large matrices: of the device, if it is fast there.
-    pub fn algebra(&mut self) -> &mut dyn SparseAlgebra<T> {
+    pub fn algebra(&mut self) -> &mut dyn SparseAlgebra {
         match &mut self.algebra {
             Some(algebra) => &mut **algebra,
             None => &mut self.on_host,
         }
+    }
+
+    /// The product of matrices, from the last to the first, if a device is to do it: see [`SparseAlgebra::product`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn product<T: Scalar>(&mut self, factors: &[&Csr<T>]) -> Result<Option<Csr<T>>> {
+        let factors: Vec<_> = factors.iter().map(|factor| T::each::<FormatRefs<'_>>(*factor)).collect();
+        let Some(made) = self.algebra().product(&factors)?.and_then(Each::take::<T>) else { return Ok(None) };
+        let (rows, cols) = made.shape;
+        Csr::new(rows, cols, made.row_ptr, made.col_idx, made.values).map(Some)
     }
 
     /// Reports progress; to be called before and after whatever takes long.
@@ -139,13 +150,13 @@ impl<'a, T: Scalar> Setup<'a, T> {
         memory::probe(what, bytes)
     }
 
-    /// Fails unless the host has room for so many copies of a matrix, and some vectors.
+    /// Fails unless the host has room for so many copies of a matrix in double precision, and some vectors.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
-    pub(super) fn check_room(&self, what: &str, a: &Csr<T>, copies: usize) -> Result<()> {
-        let entries = copies.saturating_mul(a.nnz()).saturating_mul(size_of::<T>() + size_of::<u32>());
-        let vectors = VECTORS * a.rows().max(a.cols()) * size_of::<T>();
+    pub(super) fn check_room<T: Scalar>(&self, what: &str, a: &Csr<T>, copies: usize) -> Result<()> {
+        let entries = copies.saturating_mul(a.nnz()).saturating_mul(size_of::<T::Wide>() + size_of::<u32>());
+        let vectors = VECTORS * a.rows().max(a.cols()) * size_of::<T::Wide>();
         memory::probe(what, entries.saturating_add(vectors) as u64)
     }
 
@@ -168,7 +179,7 @@ impl<'a, T: Scalar> Setup<'a, T> {
     ///
     /// # Errors
     /// As there; as [`Setup::check`], which is called between runs.
-    pub fn rows<M: Send>(
+    pub fn rows<T: Scalar, M: Send>(
         &mut self,
         operation: &'static str,
         [rows, cols]: [usize; 2],

@@ -55,7 +55,7 @@ impl<T: Scalar> Preconditioner<T> for Sor {
         said.extend(adjoint::said(self.adjoint));
         name_with("sor", said)
     }
-    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>> {
         let ordered = Ordered::new(a, self.coloured)?;
         setup.check()?;
         let omega = T::from_real(self.omega);

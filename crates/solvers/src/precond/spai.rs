@@ -62,17 +62,18 @@ impl<T: Scalar> Preconditioner<T> for Spai {
         let entries = differs.then(|| format!("entries={}", self.entries));
         name_with("spai", entries.into_iter().chain(adjoint::said(self.adjoint)).collect())
     }
-    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
-        let n = a.rows();
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>> {
+        let (wide, n) = (a.wide()?, a.rows());
         let local = || Local { place: vec![OUTSIDE; n], ..Local::default() };
         let most: usize = (0..n).map(|i| a.row_slices(i).0.len().min(self.entries)).sum();
-        setup.check_memory(OPERATION, (most * (size_of::<T>() + size_of::<u32>())) as u64)?;
+        setup.check_memory(OPERATION, (most * (size_of::<T::Wide>() + size_of::<u32>())) as u64)?;
         let m = setup.rows(OPERATION, [n, n], a.row_shares(), local, |local, run, out| {
             for i in run {
-                local.minimise(a, i, self.entries);
+                local.minimise(&wide, i, self.entries);
                 out.row(&local.pattern, &local.solution);
             }
         })?;
+        let m = Csr::<T>::rounded_from(OPERATION, m)?;
         if let Some(row) = (0..n).find(|&i| m.row_slices(i).1.iter().all(|v| *v == T::zero())) {
             let message = "no combination of the rows coupled to it approximates its unit vector".into();
             return Err(Error::Entry { operation: OPERATION.into(), row, column: row, message });

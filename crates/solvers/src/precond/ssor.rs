@@ -56,7 +56,7 @@ impl<T: Scalar> Preconditioner<T> for Ssor {
         said.extend(adjoint::said(self.adjoint));
         name_with("ssor", said)
     }
-    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>> {
         let ordered = Ordered::new(a, self.coloured)?;
         setup.check()?;
         let (a, inverse) = (&*ordered.a, &ordered.inverse);

@@ -1,7 +1,7 @@
 //! The filtered matrix `A_F`: weak entries are added to the diagonal, such that it does to a near-null vector what `A` does.
 use super::rows::{Rows, size};
 use super::strength::Filter;
-use lacuna_engine::Scalar;
+use lacuna_engine::Double;
 use lacuna_formats::{Csr, parallel};
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 const LEAST: f64 = 0.25;
 
 /// `A_F` over `A`, with what its rows are divided by.
-pub(super) struct Filtered<'a, T: Scalar> {
+pub(super) struct Filtered<'a, T: Double> {
     pub(super) a: &'a Csr<T>,
     pub(super) filter: &'a Filter,
     /// The diagonal of `A_F`.
@@ -19,7 +19,7 @@ pub(super) struct Filtered<'a, T: Scalar> {
     pub(super) hermitian: bool,
 }
 
-impl<'a, T: Scalar> Filtered<'a, T> {
+impl<'a, T: Double> Filtered<'a, T> {
     /// With a near-null vector, constant where there is none.
     pub(super) fn new(a: &'a Csr<T>, rows: &'a Rows<T>, filter: &'a Filter, near_null: Option<&[T]>) -> Self {
         let (hermitian, diagonal) = (rows.hermitian, &rows.diagonal[..]);

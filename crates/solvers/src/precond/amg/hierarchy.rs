@@ -8,7 +8,7 @@ use super::strength::Filter;
 use super::{Amg, AmgOptions, OPERATION};
 use crate::precond::Setup;
 use crate::precond::multigrid::{Smoother, inverse};
-use lacuna_engine::{Result, Scalar};
+use lacuna_engine::{Double, Result};
 use lacuna_formats::algebra::{GalerkinPlan, TransposePlan, galerkin_by_cells};
 use lacuna_formats::{Csr, parallel};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl<T> NearNull<T> {
 }
 
 /// A level that has a coarser one.
-pub(super) struct Level<T: Scalar> {
+pub(super) struct Level<T: Double> {
     pub(super) smoother: Smoother<T>,
     pub(super) p: Arc<Csr<T>>,
     pub(super) r: Arc<Csr<T>>,
@@ -73,7 +73,7 @@ pub(super) struct Plan {
 }
 
 /// What is done on the coarsest level.
-pub(super) enum Coarsest<T: Scalar> {
+pub(super) enum Coarsest<T: Double> {
     /// A dense inverse.
     Inverse(Arc<Csr<T>>),
     /// Smoothing, where the matrix is too large for that.
@@ -81,7 +81,7 @@ pub(super) enum Coarsest<T: Scalar> {
 }
 
 /// Levels, the finest first.
-pub(super) struct Hierarchy<T: Scalar> {
+pub(super) struct Hierarchy<T: Double> {
     pub(super) levels: Vec<Level<T>>,
     pub(super) coarsest: Coarsest<T>,
     /// Whether the matrix is Hermitian.
@@ -91,15 +91,17 @@ pub(super) struct Hierarchy<T: Scalar> {
     /// What was done so on the coarsest level.
     pub(super) coarsest_note: Option<String>,
     pub(super) times: Times,
+    /// Twice the unit roundoff of the values as they were given.
+    epsilon: f64,
 }
 
-impl<T: Scalar> Hierarchy<T> {
-    /// From a matrix, and what it takes nearly to 0.
+impl<T: Double> Hierarchy<T> {
+    /// From a matrix with the precision of its values, and what it takes nearly to 0.
     pub(super) fn new(
         amg: &AmgOptions,
-        a: &Csr<T>,
+        (a, epsilon): (&Csr<T>, f64),
         mut near_null: NearNull<T>,
-        setup: &mut Setup<'_, T>,
+        setup: &mut Setup<'_>,
     ) -> Result<Self> {
         let mut made = Hierarchy {
             levels: Vec::new(),
@@ -108,6 +110,7 @@ impl<T: Scalar> Hierarchy<T> {
             notes: Vec::new(),
             coarsest_note: None,
             times: Times::default(),
+            epsilon,
         };
         let (mut last, mut entries) = (None::<Arc<Csr<T>>>, a.nnz());
         loop {
@@ -150,9 +153,9 @@ impl<T: Scalar> Hierarchy<T> {
         a: &Csr<T>,
         rows: &Rows<T>,
         near_null: &NearNull<T>,
-        setup: &mut Setup<'_, T>,
+        setup: &mut Setup<'_>,
     ) -> Result<Option<(Level<T>, NearNull<T>)>> {
-        let depth = self.levels.len();
+        let (depth, epsilon) = (self.levels.len(), self.epsilon);
         setup.check_room(OPERATION, a, COPIES)?;
         // Nodes are aggregated where there are several unknowns a node.
         let (mut of_nodes, mut nodes) = (None, None);
@@ -198,11 +201,11 @@ impl<T: Scalar> Hierarchy<T> {
         })?;
         let blocks = near_null.blocks();
         let (coarse, floating) = self.times.add("product", || {
-            let coarse = match setup.algebra().product(&[&r, a, &p])? {
+            let coarse = match setup.product(&[&r, a, &p])? {
                 Some(coarse) => coarse,
                 None => galerkin_by_cells(&r, a, &p, blocks)?,
             };
-            regular(coarse, &r, &rows.diagonal, blocks[1], &made.dependent)
+            regular((coarse, epsilon), &r, &rows.diagonal, blocks[1], &made.dependent)
         })?;
         let plan = Plan { filter, aggregates, transpose, galerkin: None };
         Ok(Some((
@@ -229,7 +232,8 @@ impl<T: Scalar> Hierarchy<T> {
         self.hermitian = rows.hermitian;
         self.coarsest_note = None;
         if a.rows() <= MOST_DENSE.max(amg.coarsest) {
-            let (inverse, nullity) = self.times.add("coarsest", || inverse(Amg::NAME, a, self.hermitian))?;
+            let (inverse, nullity) =
+                self.times.add("coarsest", || inverse(Amg::NAME, (a, self.epsilon), self.hermitian))?;
             if nullity > 0 {
                 let note = format!("the coarsest matrix has a null space of dimension {nullity}: left out");
                 self.coarsest_note = Some(note);
@@ -254,7 +258,7 @@ impl<T: Scalar> Hierarchy<T> {
         amg: &AmgOptions,
         a: &Csr<T>,
         mut near_null: NearNull<T>,
-        setup: &mut Setup<'_, T>,
+        setup: &mut Setup<'_>,
     ) -> Result<()> {
         self.times = Times::default();
         let depths = self.levels.len();
@@ -279,7 +283,7 @@ impl<T: Scalar> Hierarchy<T> {
             let r = times.add("transpose", || plan.transpose.adjoint(&p))?;
             setup.check()?;
             let coarse = times.add("product", || {
-                match (setup.algebra().product(&[&r, current, &p])?, &plan.galerkin) {
+                match (setup.product(&[&r, current, &p])?, &plan.galerkin) {
                     (Some(coarse), _) => Ok(coarse),
                     // The device may hold what is there.
                     (None, Some(galerkin)) => {
@@ -294,7 +298,7 @@ impl<T: Scalar> Hierarchy<T> {
                 }
             })?;
             let (coarse, floating) =
-                regular(coarse, &r, &rows.diagonal, near_null.blocks()[1], &made.dependent)?;
+                regular((coarse, self.epsilon), &r, &rows.diagonal, near_null.blocks()[1], &made.dependent)?;
             (level.p, level.r, level.coarse) = (Arc::new(p), Arc::new(r), Arc::new(coarse));
             level.floating = floating;
             near_null = made.near_null;

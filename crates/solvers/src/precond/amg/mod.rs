@@ -23,7 +23,7 @@ use super::multigrid::VCycle;
 use crate::named::Settings;
 use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use hierarchy::{Coarsest, Hierarchy, NearNull};
-use lacuna_engine::{Complex64, Error, Format, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Complex64, Double, Error, Format, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{BLOCK_SIZES, Csr, FORMATS, Packed, Structure, convert};
 use modes::{Modes, rigid_body};
 use std::any::Any;
@@ -54,7 +54,7 @@ pub struct Amg {
     options: AmgOptions,
     /// Vectors that the matrix takes nearly to 0, and the unknowns of a node where there are several.
     near_null: Option<(Option<usize>, Vec<Vec<Complex64>>)>,
-    /// A [`Hierarchy`] of the number type of the matrix.
+    /// A [`Hierarchy`] in double precision.
     hierarchy: Option<Box<dyn Any + Send>>,
     /// What the recorded operations depend on.
     cycle: VCycle,
@@ -120,7 +120,7 @@ impl Amg {
     }
 
     /// What a matrix takes nearly to 0.
-    fn near_null_for<T: Scalar>(&self, a: &Csr<T>) -> Result<NearNull<T>> {
+    fn near_null_for<W: Double>(&self, a: &Csr<W>) -> Result<NearNull<W>> {
         let Some((block, vectors)) = &self.near_null else {
             let natural = || Structure::of(a).block_size().filter(|block| *block <= MOST_UNKNOWNS);
             let block = self.options.block.or_else(natural).unwrap_or(1);
@@ -133,8 +133,8 @@ impl Amg {
         for vector in vectors {
             Error::check_length(OPERATION, "the near-null vector", a.rows(), vector.len())?;
         }
-        let narrowed = |v: &Vec<Complex64>| v.iter().map(|v| T::from_parts(v.re, v.im)).collect();
-        let mut vectors: Vec<Vec<T>> = vectors.iter().map(narrowed).collect();
+        let narrowed = |v: &Vec<Complex64>| v.iter().map(|v| W::from_parts(v.re, v.im)).collect();
+        let mut vectors: Vec<Vec<W>> = vectors.iter().map(narrowed).collect();
         Ok(match (block, vectors.len()) {
             (None, _) => NearNull::Vector(vectors.pop()),
             (Some(_), 0) => {
@@ -160,7 +160,7 @@ impl Amg {
     }
 
     /// Whether the cycle over a hierarchy is Hermitian to the precision of the number type.
-    fn is_hermitian_over<T: Scalar>(&self, made: &Hierarchy<T>) -> bool {
+    fn is_hermitian_over<T: Scalar>(&self, made: &Hierarchy<T::Wide>) -> bool {
         made.hermitian && !(self.options.narrow && T::HAS_NARROW)
     }
 
@@ -173,19 +173,21 @@ impl Amg {
         Err(Error::Structure { operation: "new values of preconditioner `amg`".into(), message })
     }
 
-    /// Fails if a weight of a smoother is too large for the narrower type.
-    fn check_narrow<T: Scalar>(made: &Hierarchy<T>) -> Result<()> {
+    /// Fails if a weight of a smoother is too large for a type.
+    fn check_weights<T: Scalar, U: Scalar>(made: &Hierarchy<T::Wide>) -> Result<()> {
         let coarsest = match &made.coarsest {
             Coarsest::Smoothed(smoother) => Some(smoother),
             Coarsest::Inverse(_) => None,
         };
         for (level, smoother) in made.levels.iter().map(|level| &level.smoother).chain(coarsest).enumerate() {
-            if let Some((row, weight)) = smoother.overflows() {
-                let message = format!(
-                    "the smoother of level {level} has the weight {weight:e} in row {row}, too large for {}; \
-                     `precision=full` takes it",
-                    T::Narrow::KIND.name()
+            if let Some((row, weight)) = smoother.overflows::<U>() {
+                let mut message = format!(
+                    "the smoother of level {level} has the weight {weight:e} in row {row}, too large for {}",
+                    U::KIND.name()
                 );
+                if T::KIND != U::KIND {
+                    message += "; `precision=full` takes it";
+                }
                 return Err(Error::Unsupported { operation: OPERATION.into(), message });
             }
         }
@@ -193,31 +195,36 @@ impl Amg {
     }
 
     /// What a hierarchy needs on a device, and the cycle over it. The weights of the smoothers are moved there.
-    fn parts<T: Scalar>(&self, a: &Csr<T>, made: &mut Hierarchy<T>) -> Result<(VCycle, Parts<T>)> {
+    fn parts<T: Scalar>(&self, a: &Csr<T>, made: &mut Hierarchy<T::Wide>) -> Result<(VCycle, Parts<T>)> {
         let narrow = self.options.narrow && T::HAS_NARROW;
         let rounded = |m: &Csr<T>| -> Option<Arc<dyn Format<T>>> {
             if narrow { Some(Arc::new(Packed::rounded(m).ok()?)) } else { None }
         };
-        if narrow {
-            Self::check_narrow(made)?;
+        match narrow {
+            true => Self::check_weights::<T, T::Narrow>(made)?,
+            false => Self::check_weights::<T, T>(made)?,
         }
+        let report = made.report([a.rows(), a.nnz()]);
         let (mut cycle, mut parts) = match narrow {
             true => VCycle::narrow(Parts::new(), rounded(a)),
             false => (VCycle::default(), Parts::new()),
         };
         let depth = made.levels.len();
         for (k, level) in made.levels.iter_mut().enumerate() {
-            let stored = |m: &Arc<Csr<T>>, shape| match (self.options.format, rounded(m)) {
-                (None, Some(rounded)) => Ok(rounded),
-                (None, None) => convert(m, blocks(shape)),
-                (Some(format), _) => convert(m, format).or_else(|error| match m.rows() == m.cols() {
-                    // Between levels many formats do not suit.
-                    false => convert(m, "csr"),
-                    true => Err(Error::Unsupported {
-                        operation: OPERATION.into(),
-                        message: format!("format={format} for level {}: {error}", k + 1),
+            let stored = |m: &Arc<Csr<T::Wide>>, shape| {
+                let m = &Csr::<T>::rounded_shared(OPERATION, m)?;
+                match (self.options.format, rounded(m)) {
+                    (None, Some(rounded)) => Ok(rounded),
+                    (None, None) => convert(m, blocks(shape)),
+                    (Some(format), _) => convert(m, format).or_else(|error| match m.rows() == m.cols() {
+                        // Between levels many formats do not suit.
+                        false => convert(m, "csr"),
+                        true => Err(Error::Unsupported {
+                            operation: OPERATION.into(),
+                            message: format!("format={format} for level {}: {error}", k + 1),
+                        }),
                     }),
-                }),
+                }
             };
             let [fine, below] = level.blocks;
             let is_stored = k + 1 < depth || matches!(made.coarsest, Coarsest::Smoothed(_));
@@ -226,25 +233,30 @@ impl Amg {
             parts = cycle.level(parts, level.smoother.moved(), between, coarse);
         }
         parts = match &mut made.coarsest {
-            Coarsest::Inverse(inverse) => cycle.solved(parts, convert(inverse, "dense")?),
+            Coarsest::Inverse(inverse) => {
+                let inverse = Csr::<T>::rounded_shared(OPERATION, inverse)?;
+                cycle.solved(parts, convert(&inverse, "dense")?)
+            }
             Coarsest::Smoothed(smoother) => {
                 let rows = made.levels.last().map_or(a.rows(), |level| level.coarse.rows());
                 cycle.smoothed(parts, rows, smoother.moved())
             }
         };
-        Ok((cycle, made.report(a).into_iter().fold(parts, |parts, (what, value)| parts.report(what, value))))
+        Ok((cycle, report.into_iter().fold(parts, |parts, (what, value)| parts.report(what, value))))
     }
 
     /// The parts for new values, with the aggregates and patterns of a hierarchy.
     fn renewed<T: Scalar>(
         &mut self,
         a: &Csr<T>,
-        mut made: Box<Hierarchy<T>>,
-        near_null: NearNull<T>,
-        setup: &mut Setup<'_, T>,
+        mut made: Box<Hierarchy<T::Wide>>,
+        setup: &mut Setup<'_>,
     ) -> Result<Parts<T>> {
-        let updated = made.update(&self.options, a, near_null, setup).and_then(|()| self.parts(a, &mut made));
-        let hermitian = self.is_hermitian_over(&made);
+        let wide = a.wide()?;
+        let near_null = self.near_null_for(&*wide)?;
+        let updated = made.update(&self.options, &wide, near_null, setup);
+        let updated = updated.and_then(|()| self.parts(a, &mut made));
+        let hermitian = self.is_hermitian_over::<T>(&made);
         // The patterns hold for the next values, whatever became of these.
         self.hierarchy = Some(made);
         let (cycle, parts) = updated?;
@@ -261,17 +273,19 @@ impl<T: Scalar> Preconditioner<T> for Amg {
     fn keeps_choices(&self) -> bool {
         true
     }
-    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>> {
         self.options.check()?;
-        let near_null = self.near_null_for(a)?;
         if setup.is_update()
-            && let Some(made) = self.hierarchy.take().and_then(|any| any.downcast::<Hierarchy<T>>().ok())
+            && let Some(made) =
+                self.hierarchy.take().and_then(|any| any.downcast::<Hierarchy<T::Wide>>().ok())
         {
-            return self.renewed(a, made, near_null, setup);
+            return self.renewed(a, made, setup);
         }
-        let mut made = Hierarchy::new(&self.options, a, near_null, setup)?;
+        let wide = a.wide()?;
+        let near_null = self.near_null_for(&*wide)?;
+        let mut made = Hierarchy::new(&self.options, (&wide, T::EPSILON), near_null, setup)?;
         let (cycle, parts) = self.parts(a, &mut made)?;
-        self.hermitian = self.is_hermitian_over(&made);
+        self.hermitian = self.is_hermitian_over::<T>(&made);
         self.check_recorded(true)?;
         self.cycle = cycle;
         self.hierarchy = Some(Box::new(made));

@@ -2,7 +2,7 @@
 //! unknowns as there are vectors.
 use super::aggregates::{Aggregates, NONE};
 use super::rows::{Rows, size};
-use lacuna_engine::{Result, Scalar, pages};
+use lacuna_engine::{Double, Result, pages};
 use lacuna_formats::algebra::{build_rows, fill_rows_with, refill_rows_with};
 use lacuna_formats::{Csr, parallel};
 use std::ops::Range;
@@ -33,7 +33,7 @@ pub(super) struct Tentative<T> {
     pub(super) dependent: Vec<usize>,
 }
 
-impl<T: Scalar> Modes<T> {
+impl<T: Double> Modes<T> {
     /// One constant for each unknown of a node.
     pub(super) fn translations(rows: usize, block: usize) -> Self {
         let one = |i: usize| if i / block % block == i % block { T::one() } else { T::zero() };
@@ -128,7 +128,7 @@ impl<T: Scalar> Modes<T> {
 }
 
 /// `(I − ω D⁻¹ A) T`, with all entries of its blocks stored; with the pattern of the former one, if there is one.
-pub(super) fn smoothed<T: Scalar>(
+pub(super) fn smoothed<T: Double>(
     former: Option<&Csr<T>>,
     a: &Csr<T>,
     rows: &Rows<T>,
@@ -165,7 +165,7 @@ pub(super) fn smoothed<T: Scalar>(
 }
 
 /// Writes the values of a row over zeros.
-fn row<T: Scalar>(
+fn row<T: Double>(
     a: &Csr<T>,
     rows: &Rows<T>,
     t: &Tentative<T>,
@@ -207,7 +207,7 @@ struct Near {
 
 impl Near {
     /// Looks at a node, unless that was the last one.
-    fn look<T: Scalar>(&mut self, a: &Csr<T>, all: &Aggregates, block: usize, node: usize) {
+    fn look<T: Double>(&mut self, a: &Csr<T>, all: &Aggregates, block: usize, node: usize) {
         if (self.node, self.block) == (node, block) {
             return;
         }

@@ -1,7 +1,7 @@
 //! `P = (I − ω D_F⁻¹ A_F) T`: the tentative prolongator, smoothed by the filtered matrix.
 use super::aggregates::{Aggregates, NONE};
 use super::filtered::Filtered;
-use lacuna_engine::{Result, Scalar};
+use lacuna_engine::{Double, Result};
 use lacuna_formats::algebra::{build_rows, refill_rows_with};
 use lacuna_formats::{Csr, parallel};
 
@@ -15,7 +15,7 @@ pub(super) struct Tentative<T> {
     pub(super) coarse: Vec<T>,
 }
 
-impl<T: Scalar> Tentative<T> {
+impl<T: Double> Tentative<T> {
     /// From a near-null vector, constant where there is none. An aggregate on which it vanishes gets a column of zeros.
     pub(super) fn new(all: &Aggregates, near_null: Option<&[T]>) -> Self {
         let of = |i: usize| near_null.map_or(T::one(), |b| b[i]);
@@ -38,7 +38,7 @@ impl<T: Scalar> Tentative<T> {
 }
 
 /// The smoothed prolongator `(I − ω D_F⁻¹ A_F) T`; with the pattern of the former one, if there is one. Rows in no aggregate are empty.
-pub(super) fn smoothed<T: Scalar>(
+pub(super) fn smoothed<T: Double>(
     former: Option<&Csr<T>>,
     matrix: &Filtered<'_, T>,
     all: &Aggregates,
@@ -72,7 +72,7 @@ pub(super) fn smoothed<T: Scalar>(
 }
 
 /// Writes the values of a row over zeros, by its columns.
-fn row<T: Scalar>(
+fn row<T: Double>(
     matrix: &Filtered<'_, T>,
     all: &Aggregates,
     tentative: &Tentative<T>,

@@ -2,7 +2,7 @@
 use super::filtered::Filtered;
 use crate::random::hashed;
 use lacuna_engine::sum::{SEGMENT, pair_sum, segment_sum};
-use lacuna_engine::{Complex64, Result, Scalar, pages};
+use lacuna_engine::{Complex64, Double, Result, Scalar, pages};
 use lacuna_formats::parallel;
 
 /// Rows that a thread takes at a time: whole segments of canonical sums.
@@ -14,13 +14,13 @@ const CHUNK: usize = 8 * SEGMENT;
 ///
 /// # Errors
 /// [`lacuna_engine::Error::OutOfMemory`].
-pub(super) fn radius<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> Result<f64> {
+pub(super) fn radius<T: Double>(a: &Filtered<'_, T>, steps: usize) -> Result<f64> {
     let positive = a.hermitian && a.by.iter().all(|d| d.re() > 0.0 && d.im() == 0.0);
     if positive { lanczos(a, steps) } else { arnoldi(a, steps) }
 }
 
 /// Goes over chunks of a vector: what `f` writes there, and the canonical sum of the terms that it returns, a row each.
-fn sweep<T: Scalar>(y: &mut [T], f: impl Fn(usize, &mut T) -> T + Sync) -> T {
+fn sweep<T: Double>(y: &mut [T], f: impl Fn(usize, &mut T) -> T + Sync) -> T {
     let chunk = |(c, y): (usize, &mut [T])| {
         let mut terms = [T::zero(); SEGMENT];
         let segment = |(s, y): (usize, &mut [T])| {
@@ -33,11 +33,11 @@ fn sweep<T: Scalar>(y: &mut [T], f: impl Fn(usize, &mut T) -> T + Sync) -> T {
     pair_sum(&parallel::map(y.chunks_mut(CHUNK).enumerate(), chunk).concat())
 }
 
-fn zeros<T: Scalar>(n: usize) -> Result<Vec<T>> {
+fn zeros<T: Double>(n: usize) -> Result<Vec<T>> {
     pages::zeroed("spectral radius", n)
 }
 
-fn lanczos<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> Result<f64> {
+fn lanczos<T: Double>(a: &Filtered<'_, T>, steps: usize) -> Result<f64> {
     let (n, d) = (a.by.len(), &a.by);
     let inverse = parallel::collect(n, CHUNK, |i| T::one().quotient(d[i]));
     let [mut v, mut old, mut av] = [zeros(n)?, zeros(n)?, zeros(n)?];
@@ -79,7 +79,7 @@ fn lanczos<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> Result<f64> {
     Ok(largest_eigenvalue(h))
 }
 
-fn arnoldi<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> Result<f64> {
+fn arnoldi<T: Double>(a: &Filtered<'_, T>, steps: usize) -> Result<f64> {
     let (n, d) = (a.by.len(), &a.by);
     let steps = steps.min(n);
     let mut h = vec![vec![Complex64::new(0.0, 0.0); steps]; steps];

@@ -1,20 +1,20 @@
 //! Coarse unknowns that the coarse matrix does not determine: it gets diagonal entries for them.
 use super::rows::size;
-use lacuna_engine::{Result, Scalar};
+use lacuna_engine::{Double, Result};
 use lacuna_formats::{Csr, parallel};
 
 /// Rounding errors of a diagonal entry of `R A P`, in units of the unit roundoff and of the moduli of its terms.
 const ROUNDING: f64 = 64.0;
 
-/// A coarse matrix with a regular diagonal, and the number of unknowns that were not determined, besides those that nothing
+/// A coarse matrix, made of values of this precision, with a regular diagonal, and the number of unknowns that were not determined, besides those that nothing
 /// depends on.
 ///
 /// A part of the matrix without couplings to others, and singular by itself, may end as one node whose equations are
 /// `0 = 0` but for rounding. Its unknowns get the size of the diagonal entries of the finer level, and no couplings: then
 /// the smoother of the coarse level is defined, and corrects little, since consistent residuals vanish there. `dependent` unknowns,
 /// which nothing depends on, get the largest diagonal entry of their node.
-pub(super) fn regular<T: Scalar>(
-    coarse: Csr<T>,
+pub(super) fn regular<T: Double>(
+    (coarse, epsilon): (Csr<T>, f64),
     r: &Csr<T>,
     diagonal: &[T],
     block: usize,
@@ -31,7 +31,7 @@ pub(super) fn regular<T: Scalar>(
         let alone =
             ends.is_some_and(|(first, last)| *first as usize >= node && (*last as usize) < node + block);
         let own = || columns.binary_search(&(i as u32)).map_or(0.0, |k| size(values[k]));
-        alone && own() <= ROUNDING * T::EPSILON * scale(i) && !dependent.contains(&i)
+        alone && own() <= ROUNDING * epsilon * scale(i) && !dependent.contains(&i)
     };
     let floating =
         parallel::map(coarse.row_shares(), |rows| rows.filter(is_floating).collect::<Vec<_>>()).concat();

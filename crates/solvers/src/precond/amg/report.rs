@@ -1,18 +1,17 @@
 //! What a hierarchy says of itself.
 use super::hierarchy::{Coarsest, Hierarchy};
-use lacuna_engine::Scalar;
-use lacuna_formats::Csr;
+use lacuna_engine::Double;
 use std::time::Duration;
 
-impl<T: Scalar> Hierarchy<T> {
-    /// Levels as lines of a table, and what they add up to.
-    pub(super) fn report(&self, a: &Csr<T>) -> Vec<(&'static str, String)> {
+impl<T: Double> Hierarchy<T> {
+    /// Levels as lines of a table, and what they add up to; the finest matrix has so many rows and entries.
+    pub(super) fn report(&self, finest: [usize; 2]) -> Vec<(&'static str, String)> {
         let mut lines = Vec::new();
-        let matrices: Vec<&Csr<T>> =
-            std::iter::once(a).chain(self.levels.iter().map(|level| &*level.coarse)).collect();
-        for (k, m) in matrices.iter().enumerate() {
-            let (rows, each) = (m.rows(), m.nnz() as f64 / m.rows().max(1) as f64);
-            let mut line = format!("{k}: {rows} rows, {} entries, {each:.1} a row", m.nnz());
+        let coarser = self.levels.iter().map(|level| [level.coarse.rows(), level.coarse.nnz()]);
+        let sizes: Vec<[usize; 2]> = std::iter::once(finest).chain(coarser).collect();
+        for (k, &[rows, entries]) in sizes.iter().enumerate() {
+            let each = entries as f64 / rows.max(1) as f64;
+            let mut line = format!("{k}: {rows} rows, {entries} entries, {each:.1} a row");
             let floating = if k > 0 { self.levels[k - 1].floating } else { 0 };
             if floating > 0 {
                 line += &format!(", {floating} of parts that are singular by themselves");
@@ -31,9 +30,8 @@ impl<T: Scalar> Hierarchy<T> {
             }
             lines.push(("level", line));
         }
-        let sum = |f: fn(&Csr<T>) -> usize| matrices.iter().map(|m| f(m)).sum::<usize>() as f64;
-        let per = |total: f64, first: usize| total / first.max(1) as f64;
-        let (entries, rows) = (per(sum(Csr::nnz), a.nnz()), per(sum(Csr::rows), a.rows()));
+        let per = |k: usize| sizes.iter().map(|size| size[k]).sum::<usize>() as f64 / finest[k].max(1) as f64;
+        let (entries, rows) = (per(1), per(0));
         lines.push(("complexity", format!("{entries:.2} of entries, {rows:.2} of rows")));
         let all: Duration = self.times.0.iter().map(|(_, time)| *time).sum();
         let part = |(part, time): &(&str, Duration)| format!("{part} {:.4}", time.as_secs_f64());

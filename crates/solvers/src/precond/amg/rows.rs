@@ -1,6 +1,6 @@
 //! What one look at the rows of a level's matrix tells.
 use crate::random::mixed;
-use lacuna_engine::{Error, Result, Scalar};
+use lacuna_engine::{Double, Error, Result};
 use lacuna_formats::{Csr, parallel};
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ const STRONG_SUM: f64 = 0.5;
 
 /// `|v|`; for complex numbers without scaling, so it may overflow or underflow.
 #[inline(always)]
-pub(super) fn size<T: Scalar>(v: T) -> f64 {
+pub(super) fn size<T: Double>(v: T) -> f64 {
     if T::KIND.is_complex() { (v.re() * v.re() + v.im() * v.im()).sqrt() } else { v.re().abs() }
 }
 
@@ -39,13 +39,13 @@ pub(super) struct Rows<T> {
 
 /// The coupling `|a_ij| / √|a_ii a_jj|`, the same from both sides.
 #[inline(always)]
-pub(super) fn coupling<T: Scalar>(v: T, scale_i: f64, scale_j: f64) -> f64 {
+pub(super) fn coupling<T: Double>(v: T, scale_i: f64, scale_j: f64) -> f64 {
     size(v) * (scale_i * scale_j)
 }
 
 /// A hash of an entry above the diagonal and of its image below.
 #[inline(always)]
-fn hash<T: Scalar>(i: usize, j: usize, v: T) -> u64 {
+fn hash<T: Double>(i: usize, j: usize, v: T) -> u64 {
     let (low, high, v) = if i < j { (i, j, v) } else { (j, i, v.conj()) };
     // 0 and −0 are one number here.
     let bits = (v.re() + 0.0).to_bits() ^ (v.im() + 0.0).to_bits().rotate_left(23);
@@ -62,7 +62,7 @@ struct Part {
     real_diagonal: bool,
 }
 
-impl<T: Scalar> Rows<T> {
+impl<T: Double> Rows<T> {
     /// Looks at a square matrix; whether it is Hermitian is looked at only where that is not known.
     pub(super) fn of(a: &Csr<T>, known_hermitian: Option<bool>) -> Self {
         let n = a.rows();

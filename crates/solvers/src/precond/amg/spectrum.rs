@@ -3,7 +3,7 @@ use super::filtered::Filtered;
 use super::radius::radius;
 use super::rows::Rows;
 use super::strength::Filter;
-use lacuna_engine::{Result, Scalar};
+use lacuna_engine::{Double, Result};
 use lacuna_formats::Csr;
 
 /// Steps of Lanczos' or Arnoldi's method.
@@ -23,7 +23,7 @@ pub(in crate::precond) struct Spectrum<T> {
 ///
 /// # Errors
 /// Where a diagonal entry is 0 or missing, or memory runs out.
-pub(in crate::precond) fn spectrum<T: Scalar>(
+pub(in crate::precond) fn spectrum<T: Double>(
     operation: &str,
     a: &Csr<T>,
     enough: f64,

@@ -9,7 +9,7 @@ use super::radius::radius;
 use super::rows::Rows;
 use super::strength::{Filter, Graph, strong, threshold};
 use crate::precond::multigrid::{Smoother, Smoothing};
-use lacuna_engine::{Result, Scalar};
+use lacuna_engine::{Double, Result};
 use lacuna_formats::{Csr, parallel};
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ const DAMPED: f64 = 4.0 / 3.0;
 const RAISED: f64 = 1.1;
 
 /// The factor of the weights of SPAI(0) with which smoothing converges for a definite matrix: 1 where a bound shows that it does.
-fn spai_damping<T: Scalar>(a: &Csr<T>, rows: &Rows<T>) -> Result<T> {
+fn spai_damping<T: Double>(a: &Csr<T>, rows: &Rows<T>) -> Result<T> {
     if !rows.hermitian || rows.spai_norm < AMPLIFIED {
         return Ok(T::one());
     }
@@ -39,7 +39,7 @@ fn spai_damping<T: Scalar>(a: &Csr<T>, rows: &Rows<T>) -> Result<T> {
 }
 
 /// A prolongator, with what belongs to the next level.
-pub(super) struct Prolongator<T: Scalar> {
+pub(super) struct Prolongator<T: Double> {
     pub(super) p: Csr<T>,
     pub(super) near_null: NearNull<T>,
     /// Coarse unknowns that nothing depends on.
@@ -63,7 +63,7 @@ impl Times {
     }
 
     /// The strong couplings of a matrix.
-    pub(super) fn strong<'a, T: Scalar>(
+    pub(super) fn strong<'a, T: Double>(
         &mut self,
         amg: &AmgOptions,
         a: &'a Csr<T>,
@@ -76,7 +76,7 @@ impl Times {
 
     /// The smoother of a level, SPAI(0) where the matrix is not Hermitian or the former smoother was it, for which operations
     /// are recorded; and the spectral radius of `D⁻¹ A` where that is known.
-    pub(super) fn smoother<T: Scalar>(
+    pub(super) fn smoother<T: Double>(
         &mut self,
         amg: &AmgOptions,
         a: &Csr<T>,
@@ -96,7 +96,7 @@ impl Times {
     }
 
     /// The filtered matrix of a level.
-    pub(super) fn filtered<'a, T: Scalar>(
+    pub(super) fn filtered<'a, T: Double>(
         &mut self,
         (a, rows): (&'a Csr<T>, &'a Rows<T>),
         filter: &'a Filter,
@@ -107,7 +107,7 @@ impl Times {
 
     /// The prolongator of a level, smoothed by a matrix of spectral radius `rho`; with the pattern of the former one, if there is
     /// one.
-    pub(super) fn prolongator<T: Scalar>(
+    pub(super) fn prolongator<T: Double>(
         &mut self,
         amg: &AmgOptions,
         rows: &Rows<T>,
@@ -142,7 +142,7 @@ impl Times {
 }
 
 /// The spectral radius of a filtered matrix; `known` is that of the matrix with all couplings.
-pub(super) fn known_radius<T: Scalar>(matrix: &Filtered<'_, T>, known: Option<f64>) -> Result<f64> {
+pub(super) fn known_radius<T: Double>(matrix: &Filtered<'_, T>, known: Option<f64>) -> Result<f64> {
     match (matrix.filter, known) {
         (Filter::All, Some(rho)) => Ok(rho),
         _ => radius(matrix, STEPS),

@@ -1,5 +1,5 @@
 //! The dense inverse of the coarsest matrix, or its pseudo-inverse if it is singular.
-use lacuna_engine::{Complex64, Error, NumberType, Result, Scalar};
+use lacuna_engine::{Double, Error, Result};
 use lacuna_formats::algebra::build_rows;
 use lacuna_formats::{Csr, parallel};
 
@@ -13,33 +13,21 @@ const PANEL: usize = 8;
 /// Columns of an inverse that are computed together.
 const STRIP: usize = 16;
 
-/// The inverse of a matrix, computed in double precision, with all its entries stored, and the dimension of
-/// the null space.
+/// The inverse of a matrix made of values of precision `epsilon`, with all its entries stored, and the dimension of the null space.
 ///
 /// # Errors
-/// [`Error::Entry`] if an entry of the inverse is not a finite number of the type.
-pub(in crate::precond) fn inverse<T: Scalar>(
+/// [`Error::Entry`] if an entry of the inverse is not finite.
+pub(in crate::precond) fn inverse<W: Double>(
     preconditioner: &str,
-    a: &Csr<T>,
+    (a, epsilon): (&Csr<W>, f64),
     hermitian: bool,
-) -> Result<(Csr<T>, usize)> {
-    match T::KIND {
-        NumberType::F32 | NumberType::F64 => computed::<T, f64>(preconditioner, a, hermitian),
-        NumberType::C32 | NumberType::C64 => computed::<T, Complex64>(preconditioner, a, hermitian),
-    }
-}
-
-fn computed<T: Scalar, W: Scalar>(
-    preconditioner: &str,
-    a: &Csr<T>,
-    hermitian: bool,
-) -> Result<(Csr<T>, usize)> {
+) -> Result<(Csr<W>, usize)> {
     let n = a.rows();
     if n == 0 {
         return Ok((a.clone(), 0));
     }
     let mut m = vec![W::zero(); n * n];
-    a.entries().for_each(|(i, j, v)| m[i * n + j] = W::from_parts(v.re(), v.im()));
+    a.entries().for_each(|(i, j, v)| m[i * n + j] = v);
     // Scales rows and columns by powers of two to a diagonal near 1, so that small pivots mean a singular
     // matrix.
     let scale: Vec<i32> = (0..n)
@@ -54,8 +42,8 @@ fn computed<T: Scalar, W: Scalar>(
         m.iter_mut().enumerate().for_each(|(k, v)| *v = v.scale_by_power_of_two(scale[k / n] + scale[k % n]));
     };
     scaled(&mut m);
-    // The products that formed the matrix left rounding errors of its own type.
-    let tolerance = 32.0 * (n as f64).sqrt() * T::EPSILON;
+    // The values that formed the matrix have rounding errors of the type that they were given in.
+    let tolerance = 32.0 * (n as f64).sqrt() * epsilon;
     let mut null = match hermitian.then(|| cholesky(&m, n, tolerance)).flatten() {
         Some(inverse) => {
             m = inverse;
@@ -79,10 +67,7 @@ fn computed<T: Scalar, W: Scalar>(
     }
     let columns: Vec<u32> = (0..n as u32).collect();
     let all = build_rows(OPERATION, n, n, std::iter::once(0..n).collect(), |rows, out| {
-        rows.for_each(|i| {
-            let row: Vec<T> = m[i * n..(i + 1) * n].iter().map(|v| T::from_parts(v.re(), v.im())).collect();
-            out.row(&columns, &row);
-        });
+        rows.for_each(|i| out.row(&columns, &m[i * n..(i + 1) * n]));
     });
     all.map(|inverse| (inverse, nullity)).map_err(|error| match error {
         Error::Entry { row, column, message, .. } => {
@@ -96,7 +81,7 @@ fn computed<T: Scalar, W: Scalar>(
 /// The inverse of a Hermitian matrix by the Cholesky factorisation `A = Uᴴ U`, as `U⁻¹ U⁻ᴴ`. `None` if a
 /// pivot is not positive, or is below the tolerance relative to the largest diagonal entry. All loops add
 /// multiples of rows.
-fn cholesky<W: Scalar>(a: &[W], n: usize, tolerance: f64) -> Option<Vec<W>> {
+fn cholesky<W: Double>(a: &[W], n: usize, tolerance: f64) -> Option<Vec<W>> {
     let least = tolerance * (0..n).map(|i| a[i * n + i].re()).fold(0.0, f64::max);
     let u = upper_factor(a.to_vec(), n, least)?;
     let v = inverse_of_upper(&u, n);
@@ -120,12 +105,12 @@ fn cholesky<W: Scalar>(a: &[W], n: usize, tolerance: f64) -> Option<Vec<W>> {
 
 /// Adds a multiple of a row to a row that may be shorter.
 #[inline(always)]
-fn add<W: Scalar>(to: &mut [W], by: W, row: &[W]) {
+fn add<W: Double>(to: &mut [W], by: W, row: &[W]) {
     to.iter_mut().zip(row).for_each(|(v, u)| *v += by * *u);
 }
 
 /// `U` of the Cholesky factorisation, above the diagonal. `None` if a pivot is not above `least`.
-fn upper_factor<W: Scalar>(mut u: Vec<W>, n: usize, least: f64) -> Option<Vec<W>> {
+fn upper_factor<W: Double>(mut u: Vec<W>, n: usize, least: f64) -> Option<Vec<W>> {
     let eliminate = |row: &mut [W], i: usize, pivot: &[W]| add(&mut row[i..], -pivot[i].conj(), &pivot[i..]);
     for first in (0..n).step_by(PANEL) {
         let end = (first + PANEL).min(n);
@@ -153,7 +138,7 @@ fn upper_factor<W: Scalar>(mut u: Vec<W>, n: usize, least: f64) -> Option<Vec<W>
 }
 
 /// `V = U⁻¹`, in strips of columns, which do not depend on each other.
-fn inverse_of_upper<W: Scalar>(u: &[W], n: usize) -> Vec<W> {
+fn inverse_of_upper<W: Double>(u: &[W], n: usize) -> Vec<W> {
     let strip = |first: usize| {
         let end = (first + STRIP).min(n);
         let mut rows = vec![[W::zero(); STRIP]; end];
@@ -185,7 +170,7 @@ type NullSpaces<W> = [Vec<Vec<W>>; 2];
 /// Replaces a matrix by its inverse, by Gauss–Jordan elimination with complete pivoting. If pivots fall below
 /// the tolerance relative to the largest, the matrix is singular: it is replaced by a matrix `G` with
 /// `A G A = A` and `G A G = G`, and bases of the null spaces are returned.
-fn invert<W: Scalar>(m: &mut [W], n: usize, tolerance: f64) -> NullSpaces<W> {
+fn invert<W: Double>(m: &mut [W], n: usize, tolerance: f64) -> NullSpaces<W> {
     let (mut rows, mut columns) = ((0..n).collect::<Vec<_>>(), (0..n).collect::<Vec<_>>());
     let mut largest = 0.0;
     let mut rank = 0;
@@ -239,7 +224,7 @@ fn invert<W: Scalar>(m: &mut [W], n: usize, tolerance: f64) -> NullSpaces<W> {
 
 /// The entry of largest modulus among those not yet eliminated. The largest diagonal entry is preferred if it
 /// is not much smaller, which keeps a Hermitian matrix Hermitian.
-fn pivot<W: Scalar>(m: &[W], n: usize, k: usize) -> (usize, usize, f64) {
+fn pivot<W: Double>(m: &[W], n: usize, k: usize) -> (usize, usize, f64) {
     let size = |v: W| v.re().abs() + v.im().abs();
     let of_row = |i: usize| {
         let row = m[i * n + k..(i + 1) * n].iter().map(|v| size(*v)).enumerate();
@@ -258,7 +243,7 @@ fn pivot<W: Scalar>(m: &[W], n: usize, k: usize) -> (usize, usize, f64) {
     if diagonal.1 >= 0.1 * most { (diagonal.0, diagonal.0, diagonal.1) } else { (place.0, place.1, most) }
 }
 
-fn swap_rows<W: Scalar>(m: &mut [W], n: usize, k: usize, i: usize) {
+fn swap_rows<W: Double>(m: &mut [W], n: usize, k: usize, i: usize) {
     if i != k {
         let (low, high) = m.split_at_mut(k.max(i) * n);
         low[k.min(i) * n..(k.min(i) + 1) * n].swap_with_slice(&mut high[..n]);
@@ -266,7 +251,7 @@ fn swap_rows<W: Scalar>(m: &mut [W], n: usize, k: usize, i: usize) {
 }
 
 /// Turns `G` into the pseudo-inverse: `(I − N Nᴴ) G (I − L Lᴴ)` with orthonormal bases of the null spaces.
-fn project<W: Scalar>(m: &mut [W], n: usize, [right, left]: NullSpaces<W>) {
+fn project<W: Double>(m: &mut [W], n: usize, [right, left]: NullSpaces<W>) {
     for v in orthonormal(right) {
         let mut along = vec![W::zero(); n];
         for i in 0..n {
@@ -286,7 +271,7 @@ fn project<W: Scalar>(m: &mut [W], n: usize, [right, left]: NullSpaces<W>) {
 }
 
 /// Gram–Schmidt, applied twice.
-fn orthonormal<W: Scalar>(mut vectors: Vec<Vec<W>>) -> Vec<Vec<W>> {
+fn orthonormal<W: Double>(mut vectors: Vec<Vec<W>>) -> Vec<Vec<W>> {
     for k in 0..vectors.len() {
         let (before, rest) = vectors.split_at_mut(k);
         let v = &mut rest[0];
@@ -303,7 +288,7 @@ fn orthonormal<W: Scalar>(mut vectors: Vec<Vec<W>>) -> Vec<Vec<W>> {
 #[cfg(test)]
 mod tests {
     use super::inverse;
-    use lacuna_engine::{Complex64, Scalar};
+    use lacuna_engine::{Complex64, Double, Scalar};
     use lacuna_formats::{Csr, Triplets, algebra::product};
     use lacuna_io::Spec;
 
@@ -319,14 +304,14 @@ mod tests {
     }
 
     /// The four Penrose equations.
-    fn check<T: Scalar>(a: &Csr<T>, nullity: usize) {
+    fn check<T: Double>(a: &Csr<T>, nullity: usize) {
         check_as(a, nullity, false);
         if a.adjoint() == *a {
             check_as(a, nullity, true);
         }
     }
-    fn check_as<T: Scalar>(a: &Csr<T>, nullity: usize, hermitian: bool) {
-        let (inverse, found) = inverse("amg", a, hermitian).unwrap();
+    fn check_as<T: Double>(a: &Csr<T>, nullity: usize, hermitian: bool) {
+        let (inverse, found) = inverse("amg", (a, T::EPSILON), hermitian).unwrap();
         assert_eq!(found, nullity);
         let (ax, xa) = (product(a, &inverse).unwrap(), product(&inverse, a).unwrap());
         let near = |one: &Csr<T>, two: &Csr<T>| {
@@ -355,7 +340,7 @@ mod tests {
         let c = Complex64::new;
         check(&of(&[&[c(2.0, 1.0), c(0.0, -1.0)], &[c(3.0, 0.0), c(1.0, 4.0)]]), 0);
         check(&of(&[&[c(1.0, 1.0), c(2.0, 0.0)], &[c(0.0, 2.0), c(2.0, 2.0)]]), 1);
-        check(&of(&[&[1.0f32, -1.0], &[-1.0, 1.0]]), 1);
+        check(&of(&[&[1.0, -1.0], &[-1.0, 1.0]]), 1);
         check(&of(&[&[2.0, 3.0], &[3.0, 2.0]]), 0); // indefinite
         check(&of(&[&[c(4.0, 0.0), c(1.0, 2.0)], &[c(1.0, -2.0), c(3.0, 0.0)]]), 0);
         check(&Spec::parse("gen:poisson2d:17x13").unwrap().build::<f64>().unwrap(), 0); // shared among threads

@@ -13,7 +13,7 @@ pub(super) use vcycle::VCycle;
 
 use crate::named::{Bounds, OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
-use lacuna_engine::{Error, Format, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Double, Error, Format, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{Csr, Interpolation, Stencil, convert};
 use operator::{Axes, Operator};
 use std::borrow::Cow;
@@ -109,7 +109,7 @@ impl Multigrid {
     }
 
     /// The axes along which a grid is coarsened; `None` if no axis has a coupling.
-    fn axes<T: Scalar>(own: &Operator<T>) -> Option<Axes> {
+    fn axes<W: Double>(own: &Operator<W>) -> Option<Axes> {
         let couplings = own.couplings();
         let open = |k: usize| if own.size[k] > 2 { couplings[k] } else { 0.0 };
         let most = (0..3).map(open).fold(0.0, f64::max);
@@ -130,7 +130,7 @@ impl Multigrid {
     }
 
     /// The smoother of a level.
-    fn smoother<T: Scalar>(&self, own: &Operator<T>) -> Smoother<T> {
+    fn smoother<W: Double>(&self, own: &Operator<W>) -> Smoother<W> {
         match self.options.smoothing {
             Smoothing::Spai0 => Smoother::spai0(own.spai0()),
             Smoothing::Chebyshev => own.chebyshev(),
@@ -138,7 +138,7 @@ impl Multigrid {
     }
 
     /// The operator of a matrix.
-    fn operator<T: Scalar>(a: &Csr<T>) -> Result<Operator<T>> {
+    fn operator<T: Scalar>(a: &Csr<T>) -> Result<Operator<T::Wide>> {
         let refused = |error: Error| match error {
             Error::Unsupported { message, .. } => {
                 let why = message.split("; keep").next().unwrap_or_default();
@@ -161,7 +161,7 @@ impl Multigrid {
         &mut self,
         a: &Csr<T>,
         given: Option<&[Axes]>,
-        setup: &mut Setup<'_, T>,
+        setup: &mut Setup<'_>,
     ) -> Result<Parts<T>> {
         let start = Instant::now();
         SWEEPS.check(OPERATION, "sweeps", self.options.sweeps)?;
@@ -172,7 +172,7 @@ impl Multigrid {
             return Err(Self::not_elliptic(&own));
         }
         let (mut cycle, mut axes, mut parts) = (VCycle::default(), Vec::new(), Parts::new());
-        let rows = |own: &Operator<T>| own.size.iter().product::<usize>();
+        let rows = |own: &Operator<T::Wide>| own.size.iter().product::<usize>();
         loop {
             setup.progress("levels", axes.len(), given.map(<[Axes]>::len))?;
             let [x, y, z] = own.size;
@@ -197,25 +197,27 @@ impl Multigrid {
             let is_solved = is_last && rows(&coarse) <= self.options.coarsest;
             let kept: Option<Arc<dyn Format<T>>> = match is_solved {
                 true => None,
-                false => Some(Arc::new(coarse.stencil()?)),
+                false => Some(Arc::new(coarse.stencil::<T>()?)),
             };
-            parts = cycle.level(parts, self.smoother(&own), transfers, kept);
+            parts = cycle.level(parts, self.smoother(&own).moved(), transfers, kept);
             axes.push(next);
             own = coarse;
         }
         setup.check()?;
         parts = if rows(&own) <= self.options.coarsest {
-            let (inverse, _) = inverse(Self::NAME, &own.stencil()?.to_csr()?, true)?;
+            let coarsest = own.stencil::<T::Wide>()?.to_csr()?;
+            let (inverse, _) = inverse(Self::NAME, (&coarsest, T::EPSILON), true)?;
+            let inverse = Csr::<T>::rounded_from(OPERATION, inverse)?;
             cycle.solved(parts, convert(&Arc::new(inverse), "dense")?)
         } else {
-            cycle.smoothed(parts, rows(&own), self.smoother(&own))
+            cycle.smoothed(parts, rows(&own), self.smoother(&own).moved())
         };
         self.made = Made { cycle, axes: Some(axes) };
         Ok(parts.report("set-up", format!("{:.4} s", start.elapsed().as_secs_f64())))
     }
 
     #[cold]
-    fn not_elliptic<T: Scalar>(own: &Operator<T>) -> Error {
+    fn not_elliptic<W: Double>(own: &Operator<W>) -> Error {
         let message = format!(
             "the diagonal is {:e} and points are coupled by {:?} along x, y and z; expected a positive diagonal, and negative coefficients \
              of neighbours along some axis of more than two points; `amg` or `jacobi` may do",
@@ -246,7 +248,7 @@ impl<T: Scalar> Preconditioner<T> for Multigrid {
     fn keeps_choices(&self) -> bool {
         true
     }
-    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_, T>) -> Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>> {
         let axes = self.made.axes.clone().filter(|_| setup.is_update());
         self.levels(a, axes.as_deref(), setup)
     }

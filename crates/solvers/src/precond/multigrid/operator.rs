@@ -1,7 +1,7 @@
 //! An operator on a grid whose coefficients depend on the position of a point along each axis: first,
 //! interior, or last.
 use super::smoother::Smoother;
-use lacuna_engine::{Complex64, Error, Result, Scalar};
+use lacuna_engine::{Complex64, Double, Error, Result, Scalar};
 use lacuna_formats::algebra::galerkin;
 use lacuna_formats::{Interpolation, POSITIONS, Stencil, parallel};
 
@@ -66,12 +66,12 @@ fn neighbour(at: [usize; 3], k: usize, size: [usize; 3]) -> Option<[usize; 3]> {
     Some(to)
 }
 
-impl<T: Scalar> Operator<T> {
+impl<T: Double> Operator<T> {
     /// The operator of a stencil.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for neighbours more than one step away.
-    pub(super) fn of(operation: &str, stencil: &Stencil<T>) -> Result<Self> {
+    pub(super) fn of<U: Scalar<Wide = T>>(operation: &str, stencil: &Stencil<U>) -> Result<Self> {
         let mut all = [T::zero(); NEIGHBOURS];
         let mut pattern = [false; NEIGHBOURS];
         for (steps, c) in stencil.neighbours().iter().zip(stencil.coefficients()) {
@@ -82,7 +82,7 @@ impl<T: Scalar> Operator<T> {
                 return Err(Error::Unsupported { operation: operation.into(), message });
             }
             let k = number(steps.map(|step| (step + 1) as usize), [3; 3]);
-            (all[k], pattern[k]) = (*c, true);
+            (all[k], pattern[k]) = (c.wide(), true);
         }
         let size = stencil.size();
         let of_class = |c: usize| {
@@ -194,8 +194,8 @@ impl<T: Scalar> Operator<T> {
         values
     }
 
-    /// As a matrix.
-    pub(super) fn stencil(&self) -> Result<Stencil<T>> {
+    /// As a matrix, with coefficients rounded to a type.
+    pub(super) fn stencil<U: Scalar<Wide = T>>(&self) -> Result<Stencil<U>> {
         let all: Vec<usize> = (0..NEIGHBOURS).filter(|k| self.pattern[*k]).collect();
         let steps: Vec<[i32; 3]> =
             all.iter().map(|k| point(*k, [3; 3]).map(|step| step as i32 - 1)).collect();
@@ -206,9 +206,9 @@ impl<T: Scalar> Operator<T> {
         };
         let of = |p: usize| {
             let row = &self.coefficients[class(at(p), self.size)];
-            all.iter().map(|k| row[*k]).collect()
+            all.iter().map(|k| row[*k].converted()).collect()
         };
-        let coefficients: Vec<Vec<T>> = (0..POSITIONS).map(of).collect();
+        let coefficients: Vec<Vec<U>> = (0..POSITIONS).map(of).collect();
         Stencil::by_position(self.size, &steps, &coefficients)
     }
 
@@ -222,7 +222,7 @@ impl<T: Scalar> Operator<T> {
         let own = Operator { size: small, coefficients: self.coefficients.clone(), ..*self };
         let transfers = [Interpolation::restriction(small, axes)?, Interpolation::prolongation(small, axes)?];
         let [r, p] = [transfers[0].to_csr()?, transfers[1].to_csr()?];
-        let c = galerkin(&r, &own.stencil()?.to_csr()?, &p)?;
+        let c = galerkin(&r, &own.stencil::<T>()?.to_csr()?, &p)?;
         let of_small = transfers[0].grids().to();
         let size = [0, 1, 2].map(|k| if axes[k] { self.size[k] / 2 } else { self.size[k] });
         let of_class = |at: usize| {
@@ -268,7 +268,7 @@ mod tests {
             ("gen:poisson1d:19", [true, false, false]),
         ] {
             let (mut a, mut own) = operator(spec);
-            assert_eq!(own.stencil().unwrap().to_csr().unwrap(), a);
+            assert_eq!(own.stencil::<f64>().unwrap().to_csr().unwrap(), a);
             for _ in 0..3 {
                 let size = own.size;
                 if (0..3).any(|k| axes[k] && size[k] < 2) {
@@ -278,7 +278,7 @@ mod tests {
                 let p = Interpolation::prolongation(size, axes).unwrap().to_csr().unwrap();
                 a = galerkin(&r, &a, &p).unwrap();
                 own = own.coarsened(axes).unwrap();
-                let made = own.stencil().unwrap().to_csr().unwrap();
+                let made = own.stencil::<f64>().unwrap().to_csr().unwrap();
                 for (i, j, v) in a.entries() {
                     let got = made.get(i, j).unwrap_or(0.0);
                     assert!((got - v).abs() <= 1e-13, "{spec} {size:?} {i} {j}: {got} {v}");

@@ -1,6 +1,6 @@
 //! The smoothers of a level.
-use lacuna_engine::Scalar;
-use lacuna_formats::parallel;
+use lacuna_engine::{Double, Scalar};
+use lacuna_formats::{parallel, rounded};
 
 /// The kind of smoother.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(in crate::precond) struct Smoother<T> {
     pub(in crate::precond) diagonal: Diagonal<T>,
 }
 
-impl<T: Scalar> Smoother<T> {
+impl<T: Double> Smoother<T> {
     /// With the weights of SPAI(0).
     pub(in crate::precond) fn spai0(weights: Vec<T>) -> Self {
         Smoother { kind: Smoothing::Spai0, diagonal: Diagonal::Each(weights) }
@@ -62,19 +62,22 @@ impl<T: Scalar> Smoother<T> {
         Smoother { kind: Smoothing::Chebyshev, diagonal: Diagonal::All(weight(diagonal)) }
     }
 
-    /// Takes the weights out; the kind stays.
-    pub(in crate::precond) fn moved(&mut self) -> Self {
-        let diagonal = std::mem::replace(&mut self.diagonal, Diagonal::Each(Vec::new()));
+    /// Takes the weights out, rounded to a type; the kind stays.
+    pub(in crate::precond) fn moved<U: Scalar<Wide = T>>(&mut self) -> Smoother<U> {
+        let diagonal = match std::mem::replace(&mut self.diagonal, Diagonal::Each(Vec::new())) {
+            Diagonal::Each(weights) => Diagonal::Each(rounded(weights)),
+            Diagonal::All(weight) => Diagonal::All(weight.converted()),
+        };
         Smoother { kind: self.kind, diagonal }
     }
 
-    /// The first weight that is too large for the narrower type, with its row.
-    pub(in crate::precond) fn overflows(&self) -> Option<(usize, T)> {
+    /// The first weight that is too large for a type, with its row.
+    pub(in crate::precond) fn overflows<U: Scalar>(&self) -> Option<(usize, T)> {
         let weights = match &self.diagonal {
             Diagonal::Each(weights) => &weights[..],
             Diagonal::All(weight) => std::slice::from_ref(weight),
         };
-        let row = parallel::find_first(weights.len(), 1 << 14, |i| !weights[i].narrowed().finite())?;
+        let row = parallel::find_first(weights.len(), 1 << 14, |i| !weights[i].converted::<U>().finite())?;
         Some((row, weights[row]))
     }
 
