@@ -18,16 +18,6 @@ pub(crate) enum Node {
     Div(Box<Node>, Box<Node>),
 }
 
-// Not inlined: a method has dozens of operators, for each number type.
-#[inline(never)]
-fn binary(operator: fn(Box<Node>, Box<Node>) -> Node, left: Node, right: Node) -> Node {
-    operator(Box::new(left), Box::new(right))
-}
-#[inline(never)]
-fn unary(operator: fn(Box<Node>) -> Node, operand: Node) -> Node {
-    operator(Box::new(operand))
-}
-
 /// A formula over vectors (element by element), cells and constants.
 #[derive(Clone, Debug)]
 pub struct Expr<T> {
@@ -48,15 +38,15 @@ impl<T: Scalar> Expr<T> {
     }
     /// The number with the larger real part.
     pub fn max(self, other: impl Into<Expr<T>>) -> Self {
-        Expr::of(binary(Node::Max, self.node, other.into().node))
+        Expr::of(Node::Max(Box::new(self.node), Box::new(other.into().node)))
     }
     /// The principal square root.
     pub fn sqrt(self) -> Self {
-        Expr::of(unary(Node::Sqrt, self.node))
+        Expr::of(Node::Sqrt(Box::new(self.node)))
     }
     /// The complex conjugate.
     pub fn conj(self) -> Self {
-        Expr::of(unary(Node::Conj, self.node))
+        Expr::of(Node::Conj(Box::new(self.node)))
     }
 }
 
@@ -187,7 +177,7 @@ macro_rules! operator {
             type Output = $out;
             fn $method(self, rhs: $rhs) -> $out {
                 let (left, right): (Expr<T>, Expr<T>) = ($left(self), $right(rhs));
-                $wrap(Expr::of(binary(Node::$trait, left.node, right.node)))
+                $wrap(Expr::of(Node::$trait(Box::new(left.node), Box::new(right.node))))
             }
         }
     };
@@ -241,7 +231,7 @@ macro_rules! negation {
             type Output = $out;
             fn neg(self) -> $out {
                 let inner: Expr<T> = self.into();
-                $wrap(Expr::of(unary(Node::Neg, inner.node)))
+                $wrap(Expr::of(Node::Neg(Box::new(inner.node))))
             }
         }
     )*};

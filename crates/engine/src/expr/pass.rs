@@ -103,70 +103,28 @@ const STATEMENTS: usize = 8;
 #[derive(Clone, Debug)]
 #[must_use = "a pass does nothing until a program records it or a backend runs it"]
 pub struct Pass<T> {
-    pub(crate) body: Body,
-    marker: PhantomData<fn() -> T>,
-}
-
-/// A pass of any number type.
-#[derive(Clone, Debug)]
-pub(crate) struct Body {
     pub(crate) name: &'static str,
     pub(crate) statements: Vec<Statement>,
     /// What [`Pass::then`] appended and cannot share its sweep, in order.
-    pub(crate) later: Vec<Body>,
-}
-
-impl Body {
-    // Not inlined: a method has dozens of statements, for each number type.
-    #[inline(never)]
-    fn add(&mut self, statement: Statement) {
-        let statements = &mut self.last().statements;
-        if statements.capacity() == 0 {
-            statements.reserve(STATEMENTS);
-        }
-        statements.push(statement);
-    }
-
-    #[inline(never)]
-    fn append(&mut self, mut other: Body) {
-        let later = std::mem::take(&mut other.later);
-        let last = self.last();
-        if other.begins_with_formulas() && last.statements.iter().any(Statement::sweeps) {
-            self.later.push(other);
-        } else {
-            last.statements.extend(other.statements);
-        }
-        self.later.extend(later);
-    }
-
-    /// Whether formulas come before its first update or dot product.
-    fn begins_with_formulas(&self) -> bool {
-        self.statements.iter().position(Statement::sweeps).is_some_and(|first| first > 0)
-    }
-
-    /// The pass to which statements are added.
-    fn last(&mut self) -> &mut Self {
-        match self.later.is_empty() {
-            true => self,
-            false => {
-                let at = self.later.len() - 1;
-                &mut self.later[at]
-            }
-        }
-    }
+    pub(crate) later: Vec<Pass<T>>,
+    marker: PhantomData<fn() -> T>,
 }
 
 impl<T: Scalar> Pass<T> {
     /// An empty pass. The name appears in errors and profiles.
     pub fn new(name: &'static str) -> Self {
-        Pass { body: Body { name, statements: Vec::new(), later: Vec::new() }, marker: PhantomData }
+        Pass { name, statements: Vec::new(), later: Vec::new(), marker: PhantomData }
     }
     /// A pass that does nothing.
     pub fn nothing() -> Self {
         Pass::new("nothing")
     }
     fn with(mut self, statement: Statement) -> Self {
-        self.body.add(statement);
+        let statements = &mut self.last().statements;
+        if statements.capacity() == 0 {
+            statements.reserve(STATEMENTS);
+        }
+        statements.push(statement);
         self
     }
     /// `vector[i] ← expr[i]` for every element. The formula must be linear in its vectors; the product of two
@@ -221,9 +179,30 @@ impl<T: Scalar> Pass<T> {
     pub fn back_substitute(self, hessenberg: Hessenberg<T>) -> Self {
         self.with(Statement::BackSubstitute(hessenberg.untyped()))
     }
+    /// Whether formulas come before its first update or dot product.
+    pub(crate) fn begins_with_formulas(&self) -> bool {
+        self.statements.iter().position(Statement::sweeps).is_some_and(|first| first > 0)
+    }
     /// Appends another pass: it runs in the same sweep, or, if its formulas come before updates or dot products of its own, in the next.
-    pub fn then(mut self, other: Pass<T>) -> Self {
-        self.body.append(other.body);
+    pub fn then(mut self, mut other: Pass<T>) -> Self {
+        let later = std::mem::take(&mut other.later);
+        let last = self.last();
+        if other.begins_with_formulas() && last.statements.iter().any(Statement::sweeps) {
+            self.later.push(other);
+        } else {
+            last.statements.extend(other.statements);
+        }
+        self.later.extend(later);
         self
+    }
+    /// The pass to which statements are added.
+    fn last(&mut self) -> &mut Self {
+        match self.later.is_empty() {
+            true => self,
+            false => {
+                let at = self.later.len() - 1;
+                &mut self.later[at]
+            }
+        }
     }
 }

@@ -146,7 +146,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
     pub fn spmv_dot(&mut self, a: &dyn LinOp<T>, x: Vector<T>, y: Vector<T>, pass: Pass<T>) {
         let (rows, cols) = a.shape();
         for (what, expected, got) in [("x", cols, x.len), ("y", rows, y.len)] {
-            let operation = format_args!("product with pass `{}`", pass.body.name);
+            let operation = format_args!("product with pass `{}`", pass.name);
             if let Err(error) = Error::check_length(operation, what, expected, got) {
                 return self.fail(error);
             }
@@ -207,8 +207,8 @@ impl<'a, T: Scalar> Recorder<'a, T> {
     }
 
     fn record(&mut self, kind: Kind, pass: &Pass<T>) {
-        self.recording.record(kind, pass.body.name, &pass.body.statements);
-        for pass in &pass.body.later {
+        self.recording.record(kind, pass.name, &pass.statements);
+        for pass in &pass.later {
             self.recording.record(Kind::Sweep, pass.name, &pass.statements);
         }
     }
