@@ -188,7 +188,57 @@ pub enum Error {
     NotConverged(#[from] NotConverged),
 }
 
+/// What kind of error it is, for callers in other languages. The numbers are stable; 0 stands for success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A wrong argument, length or element of a vector.
+    Argument = 1,
+    /// A wrong matrix: its shape, structure or an entry.
+    Matrix = 2,
+    /// Something that this library, backend or format does not support.
+    Unsupported = 3,
+    /// Memory that could not be allocated.
+    Memory = 4,
+    /// A device that failed or is absent, or a handle of another one.
+    Device = 5,
+    /// Code of the caller's that failed.
+    Function = 6,
+    /// Something that is in use.
+    Busy = 7,
+    /// A file that could not be read, written or parsed.
+    File = 9,
+    /// The caller asked to stop.
+    Cancelled = 10,
+    /// A solve that did not converge.
+    NotConverged = 11,
+}
+
+impl ErrorKind {
+    /// Its number.
+    pub fn code(self) -> i32 {
+        self as i32
+    }
+}
+
 impl Error {
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Length { .. } | Error::Element { .. } | Error::Argument { .. } => ErrorKind::Argument,
+            Error::Pass { .. } | Error::Program { .. } => ErrorKind::Argument,
+            Error::Shape { .. } | Error::Entry { .. } | Error::Structure { .. } => ErrorKind::Matrix,
+            Error::Unsupported { .. } => ErrorKind::Unsupported,
+            Error::OutOfMemory { .. } => ErrorKind::Memory,
+            Error::Device { .. } | Error::Stale { .. } => ErrorKind::Device,
+            Error::Function { .. } => ErrorKind::Function,
+            Error::Busy { .. } => ErrorKind::Busy,
+            Error::Parse { .. } | Error::Malformed { .. } | Error::Io { .. } => ErrorKind::File,
+            Error::Cancelled { .. } => ErrorKind::Cancelled,
+            Error::NotConverged(_) => ErrorKind::NotConverged,
+        }
+    }
+
     /// [`Error::Length`] unless `got` equals `expected`.
     pub fn check_length(operation: impl Display, what: &str, expected: usize, got: usize) -> Result<()> {
         if expected == got {

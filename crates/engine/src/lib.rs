@@ -28,7 +28,7 @@ pub use backend::{
 };
 pub use cost::Cost;
 pub use device::{Caller, Device, InUse, Lease, Owned, Plan, WeakDevice};
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result};
 pub use expr::formula::{Expr, Formula, Test};
 pub use expr::handle::{Basis, Cell, Cells, Matrix, Untyped, Vector, next_serial};
 pub use expr::number::{All, Each, Family, Number};

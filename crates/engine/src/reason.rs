@@ -38,6 +38,33 @@ impl Reason {
     pub fn is_soft(self) -> bool {
         matches!(self, Reason::Breakdown(_))
     }
+    /// The stable number of this reason, for other languages: 0 if it converged; positive if `x` is as good as the limit or the
+    /// precision let it be; negative if the method failed or was stopped.
+    ///
+    /// | code | reason | code | reason |
+    /// |--:|---|--:|---|
+    /// | 0 | [`Converged`](Reason::Converged) | −4 | [`OutOfRange`](Reason::OutOfRange) |
+    /// | 1 | [`Limit`](Reason::Limit) | −5 | [`Breakdown`](Reason::Breakdown) |
+    /// | 2 | [`Stagnated`](Reason::Stagnated) | −6 | [`NotFinite`](Reason::NotFinite) |
+    /// | 3 | [`AccuracyAttained`](Reason::AccuracyAttained) | −7 | [`Cancelled`](Reason::Cancelled) |
+    /// | −1 | [`Diverged`](Reason::Diverged) | −8 | [`Custom`](Reason::Custom) |
+    /// | −2 | [`IndefiniteOperator`](Reason::IndefiniteOperator) | −3 | [`IndefinitePreconditioner`](Reason::IndefinitePreconditioner) |
+    pub fn code(self) -> i32 {
+        match self {
+            Reason::Converged => 0,
+            Reason::Limit => 1,
+            Reason::Stagnated => 2,
+            Reason::AccuracyAttained => 3,
+            Reason::Diverged => -1,
+            Reason::IndefiniteOperator => -2,
+            Reason::IndefinitePreconditioner => -3,
+            Reason::OutOfRange => -4,
+            Reason::Breakdown(_) => -5,
+            Reason::NotFinite(_) => -6,
+            Reason::Cancelled => -7,
+            Reason::Custom(_) => -8,
+        }
+    }
     /// The stable name of this reason, for JSON and scripts.
     pub fn name(self) -> &'static str {
         match self {
