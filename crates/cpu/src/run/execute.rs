@@ -233,21 +233,36 @@ impl<T: Scalar> Shared<'_, T> {
                 if flow.is_break() {
                     break;
                 }
+                // The last stretch is followed by the end of the section, where the caller is asked too.
+                let between = section == Section::Each && stretch + 1 < self.stretches(section);
+                if between && self.ends(watch, gang, private) {
+                    break;
+                }
                 let late = began.is_some_and(|at| self.is_late(section, stretch, at.elapsed(), quickest));
                 if late && gang.as_ref().is_some_and(Gang::may_leave) {
                     self.barrier.wish(PART);
                 }
             }
-            let control = &mut private.machine.control;
-            if section == Section::Each && watch.ends(control) {
-                match gang {
-                    Some(gang) if gang.together() => self.barrier.wish(CANCEL),
-                    _ if control.section != Section::Stopped => control.cancel(),
-                    _ => {}
-                }
+            if section == Section::Each {
+                self.ends(watch, gang, private);
             }
-            section = next_section(self.program, section, control);
+            section = next_section(self.program, section, &private.machine.control);
         }
+    }
+
+    /// Asks the caller whether the run is to end, if that is due. Returns whether it has ended: threads that run together
+    /// learn of it at their next barrier.
+    fn ends(&self, watch: &mut Watch<'_>, gang: &Option<Gang<'_>>, private: &mut Private<T>) -> bool {
+        let control = &mut private.machine.control;
+        if !watch.ends(control) {
+            return false;
+        }
+        if gang.as_ref().is_some_and(Gang::together) {
+            self.barrier.wish(CANCEL);
+        } else if control.section != Section::Stopped {
+            control.cancel();
+        }
+        control.halted()
     }
 
     /// Another thread runs its share until the program ends or it is asked to leave.
