@@ -67,10 +67,12 @@
 //! # Ok::<(), lacuna::Error>(())
 //! ```
 mod advise;
+mod applied;
 mod arrays;
 mod devices;
 #[cfg(all(instances_are_shared, not(test)))]
 mod instances;
+mod preconditioned;
 mod prepared;
 mod remembered_method;
 mod system;
@@ -97,10 +99,10 @@ pub use lacuna_cpu as cpu;
 #[cfg(feature = "cuda")]
 pub use lacuna_cuda as cuda;
 pub use lacuna_engine::{
-    Adjoint, Basis, Cell, Cells, Complex, Complex32, Complex64, Device, DeviceInfo, Diagonal, Error, Expr,
-    Format, Formula, HostOperator, HostResult, Identity, LinOp, Matrix, NotConverged, NumberType, Owned,
-    Pass, Product, Reason, Recorder, Result, Scalar, Scaled, Scope, Shifted, Sum, Test, Transposed, Vector,
-    WithAdjoint, WithTranspose,
+    Adjoint, Basis, Cell, Cells, Complex, Complex32, Complex64, Device, DeviceInfo, Diagonal, Error,
+    ErrorKind, Expr, Format, Formula, HostOperator, HostResult, Identity, LinOp, Matrix, NotConverged,
+    NumberType, Owned, Pass, Product, Reason, Recorder, Result, Scalar, Scaled, Scope, Shifted, Sum, Test,
+    Transposed, Vector, WithAdjoint, WithTranspose,
 };
 pub use lacuna_formats as formats;
 pub use lacuna_formats::{
@@ -116,9 +118,11 @@ pub use lacuna_solvers as solvers;
 pub use lacuna_solvers::Chosen;
 pub use lacuna_solvers::auto::{MethodChoice, PreconditionerChoice, check_method, check_preconditioner};
 pub use lacuna_solvers::{
-    Handles, Method, Options, Outcome, Parts, Placed, Preconditioner, Setup, Solver, Stop, System, Watch,
+    Handles, Method, Observer, Options, Outcome, Parts, Placed, Preconditioner, Setup, Solver, Stop, System,
+    Watch,
 };
 pub use ndarray;
+pub use preconditioned::Preconditioned;
 pub use prepared::Prepared;
 pub use system::{LinearSystem, solve};
 pub use timed_product::TimedProduct;

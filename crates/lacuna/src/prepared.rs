@@ -1,7 +1,8 @@
 //! A prepared system: solves, takes new matrix values, and reports what was chosen.
+use crate::applied::Applied;
 use crate::remembered_method::Memory;
 use crate::{AsVector, AsVectorMut, Chosen};
-use lacuna_engine::{Device, Error, Matrix, Result, Scalar};
+use lacuna_engine::{Device, Error, Matrix, PlanId, Result, Scalar};
 use lacuna_solvers::auto::{AutoSolver, Choices, Joint, OperatorSolver, Refined};
 use lacuna_solvers::{Factor, Outcome, Solver, Stop, Watch};
 use ndarray::{Array1, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, s};
@@ -10,14 +11,16 @@ use std::time::Duration;
 
 /// A system on a device, ready to solve for any right-hand side.
 pub struct Prepared<T: Scalar> {
-    system: Kind<T>,
+    pub(crate) system: Kind<T>,
     /// The solver for corrections in the narrower type.
     refined: Option<Refined<T>>,
     /// Where the candidate that solved the system is remembered.
     memory: Option<Memory>,
     outcome: Outcome,
-    staged: [Vec<T>; 2],
+    pub(crate) staged: [Vec<T>; 2],
     x0: Option<Vec<T>>,
+    /// The products with the matrix and with the preconditioner, once asked for, with the plan of the solve that they go with.
+    pub(crate) applied: [Option<(PlanId, Applied<T>)>; 2],
 }
 
 /// A system by what is known of it.
@@ -37,9 +40,10 @@ macro_rules! either {
         }
     };
 }
+pub(crate) use either;
 
 impl<T: Scalar> Kind<T> {
-    fn as_matrix(&self) -> Option<&AutoSolver<T>> {
+    pub(crate) fn as_matrix(&self) -> Option<&AutoSolver<T>> {
         match self {
             Kind::Matrix(system) => Some(system),
             Kind::Operator(..) => None,
@@ -48,8 +52,11 @@ impl<T: Scalar> Kind<T> {
     fn chosen(&self) -> &Choices {
         either!(self, system => system.chosen())
     }
+    pub(crate) fn device(&self) -> &Device {
+        either!(self, system => system.device())
+    }
     /// Rows and columns.
-    fn shape(&self) -> (usize, usize) {
+    pub(crate) fn shape(&self) -> (usize, usize) {
         match self {
             Kind::Matrix(system) => (system.matrix().rows, system.matrix().cols),
             Kind::Operator(system, _) => system.shape(),
@@ -66,7 +73,15 @@ impl<T: Scalar> Prepared<T> {
     ) -> Self {
         let mut outcome = Outcome::default();
         outcome.choices.clone_from(&system.chosen().sentences);
-        Prepared { system, refined, memory, outcome, staged: [Vec::new(), Vec::new()], x0 }
+        Prepared {
+            system,
+            refined,
+            memory,
+            outcome,
+            staged: [Vec::new(), Vec::new()],
+            x0,
+            applied: [None, None],
+        }
     }
 
     /// Adds to the choices that every outcome reports.
@@ -292,7 +307,7 @@ impl<T: Scalar> Prepared<T> {
 
     /// The device that it is on.
     pub fn device(&self) -> &Device {
-        either!(&self.system, system => system.device())
+        self.system.device()
     }
     /// The time of the set-up by part: `analysis` of the structure and the choices, `matrix` to its format and the device,
     /// `preconditioner` likewise, `program` that the device runs. With refinement, those of the matrix for residuals.
@@ -323,6 +338,10 @@ impl<T: Scalar> Prepared<T> {
     /// The storage format and why it was chosen.
     pub fn format(&self) -> &Chosen {
         &self.system.chosen().format
+    }
+    /// What was chosen, in words, as every outcome reports it.
+    pub fn choices(&self) -> &[String] {
+        &self.system.chosen().sentences
     }
     /// The order of the rows and its effect on the matrix.
     pub fn order(&self) -> &Chosen {

@@ -8,7 +8,7 @@ use lacuna_solvers::auto::{
     Analysis, AutoSolver, Chosen, IntoMethod, IntoPreconditioner, MethodChoice, OperatorSolver,
     PreconditionerChoice, Refinement, Request,
 };
-use lacuna_solvers::{Options, Outcome, Stop};
+use lacuna_solvers::{Observer, Options, Outcome, Stop};
 use ndarray::Array1;
 use std::sync::Arc;
 
@@ -255,6 +255,50 @@ impl<T: Scalar> LinearSystem<T> {
     /// Stopping criteria.
     pub fn stop(mut self, stop: Stop) -> Self {
         self.request.stop = stop;
+        self
+    }
+    /// Solves by the method and the preconditioner that were asked for or chosen first, and by nothing else: no other method
+    /// continues where they fall short, and a result that does is not explained. `converged` still holds for the true residual.
+    /// For smoothers, inexact Newton methods and others that stop early on purpose: what falls short costs no more than its
+    /// iterations.
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    ///
+    /// let a = Spec::parse("gen:poisson2d:40x40")?.build::<f64>()?;
+    /// let stop = Stop::default().max_iters(5);
+    /// let mut smoother = LinearSystem::new(a).method("cg").strict(true).stop(stop).prepare()?;
+    /// let (x, outcome) = smoother.solve(&[1.0; 1600])?;
+    /// assert!(outcome.reason == Reason::Limit && outcome.iterations == 5 && outcome.notes.is_empty());
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.request.strict = strict;
+        self
+    }
+    /// Shows somebody each iteration of every solve: see [`Observer`]. Rows and columns must keep their order and scale.
+    ///
+    /// ```
+    /// use lacuna::Observer;
+    /// use lacuna::prelude::*;
+    /// use std::ops::ControlFlow;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// use std::sync::Arc;
+    ///
+    /// let seen = Arc::new(AtomicUsize::new(0));
+    /// let count = seen.clone();
+    /// let observer = Observer::of_iterates(move |x: &[f64]| {
+    ///     count.fetch_add(1, Ordering::Relaxed);
+    ///     if x[0].is_finite() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    /// });
+    /// let a = Spec::parse("gen:poisson2d:40x40")?.build::<f64>()?;
+    /// let system = LinearSystem::new(a).method("cg").strict(true).observe(observer);
+    /// let (_, outcome) = system.prepare()?.solve(&[1.0; 1600])?;
+    /// assert_eq!(seen.load(Ordering::Relaxed) as u64, outcome.iterations);
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
+    pub fn observe(mut self, observer: Observer<T>) -> Self {
+        self.request.observer = Some(observer);
         self
     }
     /// The starting guess of [`Prepared::solve`]; 0 by default.

@@ -8,6 +8,7 @@ mod explain;
 mod krylov;
 mod named;
 mod observed;
+mod observer;
 mod outcome;
 mod precond;
 mod random;
@@ -30,6 +31,7 @@ pub use krylov::{
 pub use krylov::{Cgls, Combined, Craig, Lsmr, Lsqr};
 pub use krylov::{ColumnMethod, METHODS, Method, MethodInfo, Needs, Options, Qmr, Richardson, TfQmr, method};
 pub use named::{OptionInfo, name_of};
+pub use observer::Observer;
 pub use outcome::Outcome;
 pub use precond::{Aggregation, Amg, AmgOptions, Multigrid, MultigridOptions, Smoothing};
 pub use precond::{BlockIlu, ColumnScaling, Polynomial};

@@ -29,6 +29,13 @@ pub struct Outcome {
     /// `‖b − A x‖ / ‖b‖` of a least-squares problem: the part of `b` outside the range of `A`. NaN for other
     /// systems, and if the matrix is not known.
     pub misfit: f64,
+    /// `‖Aᴴ (b − A x)‖` of a least-squares problem at its last confirmation; NaN for other systems.
+    pub normal_residual: f64,
+    /// An estimate of the Frobenius norm of `A` by `lsqr` and `lsmr`: the part of it that the iterations have seen, and no more than
+    /// it. NaN for other methods.
+    pub norm_a: f64,
+    /// An estimate of the condition number of `A`, likewise.
+    pub cond_a: f64,
     /// `‖r‖ / ‖b‖` at iterations 0, `history_stride`, 2 `history_stride`, … The first is NaN if it is not known: if an exact
     /// breakdown within the first iteration from a guess leaves the solution.
     pub history: Vec<f64>,
@@ -85,6 +92,9 @@ impl Default for Outcome {
             target: f64::NAN,
             backward_error: f64::NAN,
             misfit: f64::NAN,
+            normal_residual: f64::NAN,
+            norm_a: f64::NAN,
+            cond_a: f64::NAN,
             history: Vec::new(),
             history_stride: 1,
             time: Duration::ZERO,

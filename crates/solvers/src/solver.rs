@@ -3,10 +3,10 @@ mod transfer;
 
 use crate::observed::Observed;
 use crate::scale::{largest, norm, scaling_exponent};
-use crate::{Factor, Method, Needs, Outcome, Stop, System, Watch};
+use crate::{Factor, Method, Needs, Observer, Outcome, Stop, System, Watch};
 use lacuna_engine::{
-    Cell, Device, Error, Finish, Formula, History, LinOp, Pass, Plan, Program, Progress, Reason, Recorder,
-    Result, Run, Scalar, Vector, check_process,
+    Cell, Device, Error, Finish, Formula, History, LinOp, Pass, Plan, PlanId, Program, Progress, Reason,
+    Recorder, Result, Run, Scalar, Vector, check_process,
 };
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -23,6 +23,8 @@ pub struct Solver<T: Scalar> {
     kept: Option<Vector<T>>,
     bb: Cell<T>,
     best: Cell<T>,
+    /// Estimates of the squares of the norm and the condition number.
+    estimates: [Cell<T>; 2],
     rtol2: Cell<T>,
     atol2: Cell<T>,
     dtol2: Cell<T>,
@@ -39,6 +41,7 @@ pub struct Solver<T: Scalar> {
     /// A nonzero guess, saved while the caller's array holds the result.
     guess: Vec<T>,
     ignores_preconditioner: bool,
+    observer: Option<Observer<T>>,
 }
 
 impl<T: Scalar> Solver<T> {
@@ -57,6 +60,21 @@ impl<T: Scalar> Solver<T> {
         m: Option<&dyn LinOp<T>>,
         method: &dyn Method<T>,
         stop: Stop,
+    ) -> Result<Self> {
+        Self::observed(dev, a, m, method, stop, None)
+    }
+
+    /// [`Solver::new`] with somebody who sees each iteration.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn observed(
+        dev: &Device,
+        a: &dyn LinOp<T>,
+        m: Option<&dyn LinOp<T>>,
+        method: &dyn Method<T>,
+        stop: Stop,
+        observer: Option<Observer<T>>,
     ) -> Result<Self> {
         let (rows, cols) = a.shape();
         let least_squares = method.least_squares();
@@ -89,6 +107,7 @@ impl<T: Scalar> Solver<T> {
         m.iter().for_each(|m| m.keep(&mut k));
         let (b, x) = (k.vector(rows), k.vector(cols));
         let [bb, target, goal, norm2, rtol2, atol2, dtol2, diverged, last, shrink, best] = k.cells();
+        let estimates @ [norm_a2, cond_a2] = k.cells();
         let kept = method.keeps_best().then(|| k.vector(cols));
         let system = System {
             a,
@@ -107,10 +126,14 @@ impl<T: Scalar> Solver<T> {
             shrink,
             kept,
             best,
+            norm_a2,
+            cond_a2,
+            observer: observer.as_ref(),
         };
         system.begin(&mut k, least_squares);
         k.multi_axpy_dot(Pass::new("shrink").eval(shrink, Formula::from(method.shrink())));
         method.record(&mut k, &system);
+        system.show_iterates(&mut k);
         let ignores_preconditioner = observed.as_ref().is_some_and(|m| !m.is_used());
         let program = k.finish()?;
         let plan = dev.plan(program)?;
@@ -121,6 +144,7 @@ impl<T: Scalar> Solver<T> {
             kept,
             bb,
             best,
+            estimates,
             rtol2,
             atol2,
             dtol2,
@@ -134,6 +158,7 @@ impl<T: Scalar> Solver<T> {
             least_squares,
             guess: Vec::new(),
             ignores_preconditioner,
+            observer,
         })
     }
 
@@ -187,6 +212,10 @@ impl<T: Scalar> Solver<T> {
     pub fn program(&self) -> &Program {
         self.plan.program()
     }
+    /// The plan of that program: another one whenever the solve is recorded again.
+    pub fn id(&self) -> PlanId {
+        self.plan.id()
+    }
     /// The largest number of iterations of a solve.
     fn limit(&self) -> u64 {
         self.stop.limit((self.b.len, self.x.len))
@@ -224,10 +253,12 @@ impl<T: Scalar> Solver<T> {
     ) -> Result<&Outcome> {
         check_process("solve")?;
         let start = Instant::now();
+        self.observe(0);
         let Some(loaded) = self.load(b, x)? else {
             self.outcome.time = start.elapsed();
             return Ok(&self.outcome);
         };
+        self.observe(loaded.of_x);
         // Only `watch` needs the norm.
         let norm = if watch.is_some() && !self.least_squares {
             norm(b, loaded.largest).scale_by_power_of_two(loaded.exponent)
@@ -249,9 +280,17 @@ impl<T: Scalar> Solver<T> {
         };
         let found = (self.outcome.reason, self.outcome.true_residual);
         (self.outcome.reason, self.outcome.true_residual) = self.hand_back(x, loaded, first, found)?;
+        if let Some(observer) = self.observer.as_ref().filter(|_| self.outcome.reason != Reason::Cancelled) {
+            observer.end(self.outcome.iterations, x, self.outcome.residual);
+        }
         self.outcome.time = start.elapsed();
         self.outcome.transfers = self.outcome.time.saturating_sub(done.saturating_sub(there));
         Ok(&self.outcome)
+    }
+
+    /// Tells the observer that a solve begins whose solution is multiplied by two to this power on the device.
+    fn observe(&self, exponent: i32) {
+        self.observer.iter().for_each(|observer| observer.begin(exponent));
     }
 
     /// Computes the residual of what is in [`Solver::x`] after [`Solver::load`], by a method that confirms before it iterates.
@@ -333,8 +372,22 @@ impl<T: Scalar> Solver<T> {
         }
         let confirmed = finish.confirmed;
         self.conclude(finish, bb);
+        if self.least_squares {
+            self.estimate(exponent, bb)?;
+        }
         self.outcome.target = rtol.max(atol / bb.sqrt());
         Ok(confirmed)
+    }
+
+    /// Sets what is known of a least-squares problem alone, in the caller's scale.
+    fn estimate(&mut self, exponent: i32, bb: f64) -> Result<()> {
+        let found = self.plan.device().read(&self.estimates)?;
+        let of_a = -self.operator.exponent;
+        self.outcome.norm_a = found[0].re().sqrt().scale_by_power_of_two(of_a);
+        self.outcome.cond_a = found[1].re().sqrt();
+        self.outcome.normal_residual =
+            (self.outcome.true_residual * bb.sqrt()).scale_by_power_of_two(of_a - exponent);
+        Ok(())
     }
 
     fn conclude(&mut self, finish: Finish, bb: f64) {

@@ -1,4 +1,5 @@
 //! The system that a method solves, and the operations that all methods share.
+use crate::Observer;
 use lacuna_engine::{Adjoint, Cell, Confirm, Expr, Formula, LinOp, Pass, Reason, Recorder, Scalar, Vector};
 
 /// No recurrence needs to fall below a tenth of the unit roundoff; this is the square of that fraction.
@@ -40,6 +41,12 @@ pub struct System<'a, T: Scalar> {
     pub kept: Option<Vector<T>>,
     /// Its squared residual norm.
     pub best: Cell<T>,
+    /// An estimate of `‖A‖²` in the Frobenius norm, which least-squares methods **may** set; NaN unless they do.
+    pub norm_a2: Cell<T>,
+    /// The same of the square of the condition number.
+    pub cond_a2: Cell<T>,
+    /// Who sees each iteration.
+    pub(crate) observer: Option<&'a Observer<T>>,
 }
 
 /// `M r` as the passes of a method use it.
@@ -109,6 +116,12 @@ impl<T: Scalar> System<'_, T> {
                 .eval(self.best, infinity.clone())
                 .eval(self.last, infinity),
         );
+        if least_squares {
+            let unknown = || Formula::value(T::from_real(f64::NAN));
+            k.multi_axpy_dot(
+                Pass::new("unknown").eval(self.norm_a2, unknown()).eval(self.cond_a2, unknown()),
+            );
+        }
     }
 
     /// After `pass`, decides from the true residual whether the solve is over; `rr = ‖b − A x‖²`.

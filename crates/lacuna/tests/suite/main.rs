@@ -8,12 +8,14 @@ mod honest;
 mod interface;
 mod least_squares;
 mod new_values;
+mod observed;
 mod operator;
 mod order;
 mod own_method;
 mod real;
 mod refine;
 mod sequences;
+mod strict;
 mod update;
 mod vectors;
 

@@ -6,7 +6,8 @@ use super::request::combined;
 use super::sides::scaled;
 use super::stages::Stages;
 use super::{Chosen, Facts, MethodChoice, PreconditionerChoice, Request};
-use crate::{METHODS, Method, Multigrid, Options, Preconditioner, Stop, method, name_of, preconditioner};
+use crate::{METHODS, Method, Multigrid, Observer, Options, Preconditioner, Stop};
+use crate::{method, name_of, preconditioner};
 use lacuna_engine::{Cost, Error, Result, Scalar};
 use lacuna_formats::algebra::lost_symmetry;
 use lacuna_formats::{Csr, Structure, choose_format};
@@ -38,6 +39,8 @@ pub struct Analysis<T: Scalar> {
     pub(super) adjoint: bool,
     pub(super) options: Options,
     pub(super) stop: Stop,
+    pub(super) strict: bool,
+    pub(super) observer: Option<Observer<T>>,
     /// What is said of the matrix if its format rounds values.
     pub(super) rounding: Option<String>,
     /// What every outcome notes, besides.
@@ -57,6 +60,7 @@ impl<T: Scalar> Analysis<T> {
         let stages = Stages::start();
         check_shape(&request)?;
         let Request { a, format, reorder, scale, adjoint, options, stop, remembered, .. } = request;
+        let (strict, observer) = (request.strict, request.observer);
         let (asked_method, asked_preconditioner, asked_as) =
             combined(request.method, request.preconditioner)?;
         let (a, rounding) = as_stored(a, format.as_deref())?;
@@ -124,6 +128,8 @@ impl<T: Scalar> Analysis<T> {
             counted,
             options,
             stop,
+            strict,
+            observer,
             rounding,
             remarks,
             stages,

@@ -5,9 +5,10 @@ use super::matrix::HostMatrix;
 use super::queue::Queue;
 use super::resident::Resident;
 use super::{Chosen, Request};
-use crate::{Factor, Method, Options, Outcome, Placed, Solver, Stop};
+use crate::{Factor, Method, Observer, Options, Outcome, Placed, Solver, Stop};
 use lacuna_engine::{Device, Error, Matrix, Result, Scalar};
 use lacuna_formats::Csr;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,6 +57,9 @@ pub struct AutoSolver<T: Scalar> {
     pub(super) usual: u64,
     pub(super) options: Options,
     pub(super) stop: Stop,
+    /// Whether the first method is the only one.
+    pub(super) strict: bool,
+    pub(super) observer: Option<Observer<T>>,
     /// What every outcome notes, besides what is said of the rounded matrix.
     pub(super) remarks: Vec<String>,
     /// Why the last new values were refused after the matrix had changed, if they were.
@@ -173,6 +177,15 @@ impl<T: Scalar> AutoSolver<T> {
         self.matrix.order.restore(solution, set)
     }
 
+    /// A right-hand side of the device in the caller's order, without the factors of the rows.
+    pub fn given_rhs<'v>(&self, values: &'v [T]) -> Cow<'v, [T]> {
+        self.matrix.order.given_rhs(values)
+    }
+
+    /// The preconditioner on the device, of the matrix there.
+    pub fn placed(&self) -> Option<&Placed<T>> {
+        self.resident.preconditioner.as_ref()
+    }
     /// The matrix on the host, in the order of the device and times [`AutoSolver::factor`].
     pub fn host_matrix(&self) -> &Arc<Csr<T>> {
         &self.matrix.a

@@ -40,7 +40,7 @@ impl<T: Scalar> OperatorSolver<T> {
         request: Request<T, A>,
     ) -> Result<Self> {
         let start = Instant::now();
-        let Request { reorder, scale, adjoint, options, stop, .. } = request;
+        let Request { reorder, scale, adjoint, options, stop, observer, .. } = request;
         if reorder != "none" {
             return Err(needs_entries(&format!("the order `{reorder}`")));
         }
@@ -69,7 +69,7 @@ impl<T: Scalar> OperatorSolver<T> {
             Some(own) => Chosen::new(&own.name(), ASKED_FOR),
             None => Chosen::new(NONE, "the others need the entries of a matrix"),
         };
-        let solver = Solver::new(dev, operator, m, &*method, stop)?;
+        let solver = Solver::observed(dev, operator, m, &*method, stop, observer)?;
         let mut remarks: Vec<_> = without_cycles(&options, &*method, false).into_iter().collect();
         let info = method.info();
         if info.hermitian() {

@@ -7,7 +7,7 @@ use super::queue::Queue;
 use super::resident::{Resident, record};
 use super::{AutoSolver, Choices, Chosen, is_refusal, preconditioner_sentences};
 use crate::{Method, Placed, Setup, Solver, method as named, preconditioner};
-use lacuna_engine::{Device, Format, Matrix, Result, Scalar};
+use lacuna_engine::{Device, Error, Format, Matrix, Result, Scalar};
 use lacuna_formats::{Csr, Pair, Stencil, convert};
 use std::any::Any;
 use std::sync::Arc;
@@ -45,7 +45,15 @@ impl<T: Scalar> Analysis<T> {
                 "fewer rows than columns: under {name}, M, the solution is the one of least |M^-1 x|, not of least |x|"
             ));
         }
-        let solver = record(dev, (&pair, adjoint), placed.as_ref(), (&*method, stop), (&matrix, narrow))?;
+        let observer = self.observer;
+        if observer.is_some() && matrix.order.changes() {
+            return Err(Error::Unsupported {
+                operation: "an observer of iterations".into(),
+                message: "rows or columns are solved in another order or scale than those given; ask for `none` of both".into(),
+            });
+        }
+        let how = (&*method, stop, observer.as_ref());
+        let solver = record(dev, (&pair, adjoint), placed.as_ref(), how, (&matrix, narrow))?;
         self.stages.end("program");
         self.remarks.extend(silences(&solver, &*method, &preconditioner, placed.as_ref()));
         let program = solver.program();
@@ -85,6 +93,8 @@ impl<T: Scalar> Analysis<T> {
             usual: 0,
             options,
             stop,
+            strict: self.strict,
+            observer,
             remarks: self.remarks,
             refused: None,
         })

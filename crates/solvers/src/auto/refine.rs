@@ -116,6 +116,14 @@ fn check<T: Scalar>(request: &mut Request<T>) -> Result<()> {
         let message = format!("{} has no narrower type; refine f64 or c64", T::KIND.name());
         return Err(Error::Argument { what: "refine".into(), message });
     }
+    if request.observer.is_some() {
+        return Err(Error::Unsupported {
+            operation: "refine with an observer of iterations".into(),
+            message:
+                "the iterations are those of corrections, in the narrower type; solve without refinement"
+                    .into(),
+        });
+    }
     let got @ (rows, cols) = (request.a.rows(), request.a.cols());
     if rows != cols {
         let expected = "a square matrix for iterative refinement".into();
@@ -423,6 +431,8 @@ fn narrower<T: Scalar>(request: &Request<T>) -> Result<Request<T::Narrow, ()>> {
         adjoint: request.adjoint,
         options: request.options,
         stop: request.stop,
+        strict: request.strict,
+        observer: None,
         remembered: None,
     })
 }

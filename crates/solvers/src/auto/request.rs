@@ -1,6 +1,6 @@
 //! What a caller asks for: settings that are left open, named, or given.
 use super::{MethodChoice, PreconditionerChoice};
-use crate::{Combined, METHODS, Options, PRECONDITIONERS, Stop};
+use crate::{Combined, METHODS, Observer, Options, PRECONDITIONERS, Stop};
 use crate::{method, name_of, preconditioner};
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::Csr;
@@ -26,6 +26,10 @@ pub struct Request<T: Scalar, A = Arc<Csr<T>>> {
     pub options: Options,
     /// Stopping criteria.
     pub stop: Stop,
+    /// Whether the method chosen first is the only one, and a result that falls short is not explained.
+    pub strict: bool,
+    /// Who sees each iteration.
+    pub observer: Option<Observer<T>>,
     /// The method and preconditioner that solved a matrix of this structure fastest, to be taken for what is open.
     pub remembered: Option<(String, String)>,
 }
@@ -49,6 +53,8 @@ impl<T: Scalar, A> Request<T, A> {
             adjoint: false,
             options: Options::default(),
             stop: Stop::default().rtol(<Request<T>>::DEFAULT_RTOL),
+            strict: false,
+            observer: None,
             remembered: None,
         }
     }
@@ -65,10 +71,24 @@ impl<T: Scalar, A> Request<T, A> {
             adjoint,
             options,
             stop,
+            strict,
+            observer,
             remembered,
         } = self;
-        let same =
-            Request { a, method, preconditioner, format, reorder, scale, adjoint, options, stop, remembered };
+        let same = Request {
+            a,
+            method,
+            preconditioner,
+            format,
+            reorder,
+            scale,
+            adjoint,
+            options,
+            stop,
+            strict,
+            observer,
+            remembered,
+        };
         (former, same)
     }
 }

@@ -1,6 +1,6 @@
 //! What a system keeps on a device.
 use super::matrix::HostMatrix;
-use crate::{ColumnSolver, Method, Placed, Solver, Stop};
+use crate::{ColumnSolver, Method, Observer, Placed, Solver, Stop};
 use lacuna_engine::{Device, LinOp, Result, Scalar};
 use lacuna_formats::Pair;
 
@@ -22,11 +22,11 @@ pub(super) fn record<T: Scalar>(
     dev: &Device,
     (pair, adjoint): (&Pair<T>, bool),
     preconditioner: Option<&Placed<T>>,
-    (method, stop): (&dyn Method<T>, Stop),
+    (method, stop, observer): (&dyn Method<T>, Stop, Option<&Observer<T>>),
     (matrix, narrow): (&HostMatrix<T>, bool),
 ) -> Result<Solver<T>> {
     let m = preconditioner.map(|m| m as &dyn LinOp<T>);
-    let mut solver = Solver::new(dev, operator(pair, adjoint), m, method, stop)?;
+    let mut solver = Solver::observed(dev, operator(pair, adjoint), m, method, stop, observer.cloned())?;
     solver.set_factor(matrix.factor);
     solver.set_narrow(narrow);
     Ok(solver)

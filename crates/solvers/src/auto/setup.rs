@@ -93,7 +93,7 @@ fn prepared<T: Scalar>(
     estimated: Option<Box<dyn Preconditioner<T>>>,
     stop: Stop,
 ) -> Result<Ready<T>> {
-    let AutoSolver { device, matrix, resident, options, .. } = system;
+    let AutoSolver { device, matrix, resident, options, observer, .. } = system;
     let method = method(&candidate.method.name, options)?;
     let named = match (estimated, &candidate.preconditioner) {
         (None, Some(chosen)) => preconditioner(&chosen.name)?,
@@ -102,8 +102,13 @@ fn prepared<T: Scalar>(
     let placed =
         named.map(|kind| Placed::new(device, kind, &matrix.a, *resident.pair.a, Setup::new())).transpose()?;
     let m = placed.as_ref().or(resident.preconditioner.as_ref());
-    let solver =
-        record(device, (&resident.pair, resident.adjoint), m, (&*method, stop), (matrix, resident.narrow))?;
+    let solver = record(
+        device,
+        (&resident.pair, resident.adjoint),
+        m,
+        (&*method, stop, observer.as_ref()),
+        (matrix, resident.narrow),
+    )?;
     Ok(Ready { method, placed, solver })
 }
 

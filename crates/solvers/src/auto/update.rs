@@ -212,7 +212,7 @@ impl<T: Scalar> AutoSolver<T> {
             &self.device,
             (&pair, resident.adjoint),
             resident.preconditioner.as_ref(),
-            (&*self.method, self.stop),
+            (&*self.method, self.stop, self.observer.as_ref()),
             (&self.matrix, resident.narrow),
         )?;
         (resident.solver, resident.pair, resident.columns) = (solver, pair, None);

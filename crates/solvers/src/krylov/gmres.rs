@@ -83,6 +83,7 @@ impl<T: Scalar> Method<T> for Gmres {
         let w = s.m.map(|_| k.vector(n));
         let [ratio] = k.cells();
         let cycle = if left.is_some() { cycle.scaled(ratio) } else { cycle };
+        let residuals = s.residuals(k);
 
         let residual = Pass::new("residual").set(v0, b - v0).dot(rr, v0, v0);
         let residual = cycle.begin(s.confirm(residual, rr).eval(cycle.goal, s.goal), rr);
@@ -116,6 +117,7 @@ impl<T: Scalar> Method<T> for Gmres {
                     _ => k.spmv_dot(a, vj, next, ahead),
                 }
                 cycle.extend(k, j, next);
+                residuals.iter().for_each(|shown| shown.show(k, rr));
             });
             k.multi_axpy_dot(Pass::new("full").leave());
         });

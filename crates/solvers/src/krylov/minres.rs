@@ -94,6 +94,9 @@ impl<T: Scalar> Method<T> for MinRes {
                 k.multi_axpy_dot(lanczos);
                 sys.precondition(k, v_new, z_new, rotate);
                 k.multi_axpy_dot(attained.test(sys, sys.count(attained.measure(step, x), rr), rr));
+                if j == 0 {
+                    sys.show_between(k);
+                }
             }
         });
     }

@@ -11,7 +11,7 @@ pub(crate) struct Loaded {
     pub(super) largest: f64,
     /// The exponents of the powers of two by which the right-hand side and the solution are multiplied on the device.
     pub(super) exponent: i32,
-    of_x: i32,
+    pub(super) of_x: i32,
     /// Whether the guess is 0.
     pub(crate) from_zero: bool,
 }

@@ -37,6 +37,8 @@ impl<T: Scalar> Method<T> for Lsmr {
         let Bidiagonal { z, alpha, beta, normal, .. } = to;
         let [zeta, zeta_bar, alpha_bar, rho, rho_bar, last, c, s, theta] = k.cells();
         let [c_bar, s_bar, theta_bar, share] = k.cells();
+        // ‖A‖², and of the squares of all ρ̄ but the last the largest, and the inverse of the smallest.
+        let [norm, largest, inverse, ahead] = k.cells();
 
         let start = Pass::new("start")
             .set(h, z / alpha)
@@ -46,7 +48,10 @@ impl<T: Scalar> Method<T> for Lsmr {
             .eval(rho, 1.0)
             .eval(rho_bar, 1.0)
             .eval(c_bar, 1.0)
-            .eval(s_bar, 0.0);
+            .eval(s_bar, 0.0)
+            .eval(norm, alpha * alpha)
+            .eval(largest, 0.0)
+            .eval(inverse, 0.0);
         let rotate = Pass::new("rotate")
             .eval(last, rho * rho_bar)
             .eval(rho, (alpha_bar * alpha_bar + beta * beta).sqrt())
@@ -64,7 +69,15 @@ impl<T: Scalar> Method<T> for Lsmr {
             .eval(s_bar, theta / rho_bar)
             .eval(zeta, c_bar * zeta_bar)
             .eval(zeta_bar, -s_bar * zeta_bar)
-            .eval(normal, zeta_bar * zeta_bar);
+            .eval(normal, zeta_bar * zeta_bar)
+            .eval(norm, norm + beta * beta)
+            .eval(sys.norm_a2, norm)
+            .eval(norm, norm + alpha * alpha)
+            .eval(ahead, last * last)
+            .eval(sys.cond_a2, largest.max(ahead) * inverse.max(Formula::from(1.0) / ahead))
+            .eval(ahead, rho_bar * rho_bar)
+            .eval(largest, largest.max(ahead))
+            .eval(inverse, inverse.max(Formula::from(1.0) / ahead));
         let step =
             Pass::new("step").set(h_bar, h - share * h_bar).set(x, x + (zeta / (rho * rho_bar)) * h_bar);
         let turn = Pass::new("turn").set(h, z / alpha - (theta / rho) * h);

@@ -36,8 +36,15 @@ impl<T: Scalar> Method<T> for Lsqr {
         let to = Bidiagonal::new(k, sys);
         let Bidiagonal { z, alpha, beta, normal, .. } = to;
         let [rho, rho_bar, phi, phi_bar, c, s, theta, nn] = k.cells();
+        // ‖A‖² and ‖A⁻¹‖² as far as they are known: section 6 of the paper.
+        let [norm, inverse, ww] = k.cells();
 
-        let start = Pass::new("start").set(w, z / alpha).eval(phi_bar, beta).eval(rho_bar, alpha);
+        let start = Pass::new("start")
+            .set(w, z / alpha)
+            .eval(phi_bar, beta)
+            .eval(rho_bar, alpha)
+            .eval(norm, alpha * alpha)
+            .eval(inverse, 0.0);
         let rotate = Pass::new("rotate")
             .eval(rho, (rho_bar * rho_bar + beta * beta).sqrt())
             .stop_if(rho.is_zero(), Reason::Breakdown("the bidiagonal matrix"))
@@ -49,7 +56,15 @@ impl<T: Scalar> Method<T> for Lsqr {
             .eval(phi_bar, s * phi_bar)
             .eval(nn, phi_bar * rho_bar)
             .eval(normal, nn * nn);
-        let step = to.count(sys, Pass::new("step").set(x, x + (phi / rho) * w));
+        let step = Pass::new("step")
+            .set(x, x + (phi / rho) * w)
+            .dot(ww, w, w)
+            .eval(norm, norm + beta * beta)
+            .eval(inverse, inverse + ww / (rho * rho))
+            .eval(sys.norm_a2, norm)
+            .eval(sys.cond_a2, norm * inverse)
+            .eval(norm, norm + alpha * alpha);
+        let step = to.count(sys, step);
         let turn = Pass::new("turn").set(w, z / alpha - (theta / rho) * w);
 
         k.restart(|k| to.begin(k, sys, start));
