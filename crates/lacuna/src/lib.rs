@@ -70,6 +70,7 @@ mod advise;
 mod applied;
 mod arrays;
 mod devices;
+pub mod dynamic;
 #[cfg(all(instances_are_shared, not(test)))]
 mod instances;
 mod preconditioned;

@@ -1,4 +1,5 @@
 //! Tests of the library as its users see it. One program, so that shared code is compiled once.
+mod bindings;
 mod choices;
 mod columns;
 mod devices;
