@@ -72,7 +72,7 @@ unsafe fn create(
             Operator::Matrix(a) => Some(a.nnz()),
             Operator::Functions(_) => None,
         };
-        let made = System::new(&device, operator, &settings, m, None)?;
+        let made = System::new(&device, operator, &settings, m, None, None)?;
         let stop = made.stop_of(&settings);
         let state = State { system: made, stop, entries, last: Outcome::default() };
         *to = Box::into_raw(Box::new(LacSystem(Mutex::new(state))));

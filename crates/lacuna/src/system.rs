@@ -8,7 +8,7 @@ use lacuna_solvers::auto::{
     Analysis, AutoSolver, Chosen, IntoMethod, IntoPreconditioner, MethodChoice, OperatorSolver,
     PreconditionerChoice, Refinement, Request,
 };
-use lacuna_solvers::{Observer, Options, Outcome, Stop};
+use lacuna_solvers::{Observer, Options, Outcome, SetupWatch, Stop};
 use ndarray::Array1;
 use std::sync::Arc;
 
@@ -326,23 +326,40 @@ impl<T: Scalar> LinearSystem<T> {
     /// failures. For an operator or a format of its own, [`Error::Unsupported`](lacuna_engine::Error::Unsupported) for what needs the
     /// entries of a matrix, and [`Error::Stale`](lacuna_engine::Error::Stale) for an operator of another device.
     pub fn prepare(self) -> Result<Prepared<T>> {
+        self.prepare_by(None)
+    }
+
+    /// [`LinearSystem::prepare`], calling `watch` from time to time while the preconditioner is set up. Returning `Break` cancels
+    /// that. Analysis, conversions and set-ups of other preconditioners during a solve are not watched.
+    ///
+    /// # Errors
+    /// As there; [`Error::Cancelled`](lacuna_engine::Error::Cancelled).
+    pub fn prepare_watched(self, watch: SetupWatch<'_>) -> Result<Prepared<T>> {
+        self.prepare_by(Some(watch))
+    }
+
+    fn prepare_by(self, watch: Option<SetupWatch<'_>>) -> Result<Prepared<T>> {
         check_process("preparing a solve")?;
         let (dev, passed) = self.place.open()?;
-        let mut prepared = self.prepared(&dev)?;
+        let mut prepared = self.prepared(&dev, watch)?;
         if !passed.is_empty() {
             prepared.chose(format!("device {}: {passed}", dev.info().backend));
         }
         Ok(prepared)
     }
 
-    fn prepared(self, dev: &Device) -> Result<Prepared<T>> {
+    fn prepared(self, dev: &Device, watch: Option<SetupWatch<'_>>) -> Result<Prepared<T>> {
         let LinearSystem { request, refines, x0, .. } = self;
         let (source, request) = request.replace(());
         let (operator, matrix, format): (Box<dyn LinOp<T>>, _, _) = match source {
             Source::Matrix(a) => {
                 check_guess(&x0, a.cols())?;
                 let request = request.replace(a).1;
-                return if refines { refined(dev, request, x0) } else { solved(dev, request, x0) };
+                return if refines {
+                    refined(dev, request, x0, watch)
+                } else {
+                    solved(dev, request, x0, watch)
+                };
             }
             Source::Format(a) => {
                 let format = Chosen::new(a.kernel(), "the matrix is given in it");
@@ -369,12 +386,17 @@ fn check_guess<T>(x0: &Option<Vec<T>>, cols: usize) -> Result<()> {
 }
 
 /// A system of a matrix that is solved in its own number type.
-fn solved<T: Scalar>(dev: &Device, mut request: Request<T>, x0: Option<Vec<T>>) -> Result<Prepared<T>> {
+fn solved<T: Scalar>(
+    dev: &Device,
+    mut request: Request<T>,
+    x0: Option<Vec<T>>,
+    watch: Option<SetupWatch<'_>>,
+) -> Result<Prepared<T>> {
     let tunes = matches!(request.method, MethodChoice::Tune);
     let memory = tunes.then(|| Memory::of(dev, &request.a));
     let recalls = matches!(request.preconditioner, PreconditionerChoice::Auto);
     request.remembered = memory.as_ref().filter(|_| recalls).and_then(Memory::recall::<T>);
-    let mut system = place(dev, request)?;
+    let mut system = place(dev, request, watch)?;
     if tunes && !recalls {
         let remark = "tune recalls a method with its preconditioner: with one named, the method is chosen";
         system.remark(remark.into());
@@ -383,12 +405,17 @@ fn solved<T: Scalar>(dev: &Device, mut request: Request<T>, x0: Option<Vec<T>>) 
 }
 
 /// A system of a matrix that is solved with corrections in the narrower type.
-fn refined<T: Scalar>(dev: &Device, request: Request<T>, x0: Option<Vec<T>>) -> Result<Prepared<T>> {
+fn refined<T: Scalar>(
+    dev: &Device,
+    request: Request<T>,
+    x0: Option<Vec<T>>,
+    watch: Option<SetupWatch<'_>>,
+) -> Result<Prepared<T>> {
     let tunes = matches!(request.method, MethodChoice::Tune);
     let (residuals, mut refinement) = Refinement::split(request)?;
-    let mut outer = place(dev, residuals)?;
+    let mut outer = place(dev, residuals, None)?; // it has no preconditioner
     let corrections = refinement.corrections(&outer)?;
-    let inner = place(dev, corrections).map_err(|error| refinement.refused(error))?;
+    let inner = place(dev, corrections, watch).map_err(|error| refinement.refused(error))?;
     let refined = refinement.join(&mut outer, inner)?;
     if tunes {
         outer.remark("refine recalls no method: tune chooses one".into());
@@ -397,12 +424,16 @@ fn refined<T: Scalar>(dev: &Device, request: Request<T>, x0: Option<Vec<T>>) -> 
 }
 
 /// Chooses what a request leaves open, measures formats if it asks for that, and puts the system on a device.
-fn place<T: Scalar>(dev: &Device, mut request: Request<T>) -> Result<AutoSolver<T>> {
+fn place<T: Scalar>(
+    dev: &Device,
+    mut request: Request<T>,
+    watch: Option<SetupWatch<'_>>,
+) -> Result<AutoSolver<T>> {
     let measures = request.format.take_if(|name| name == "tune").is_some();
     let mut analysis = Analysis::new(request, dev.info().memory.is_none())?;
     if measures {
         let tuned = tune_format(dev, analysis.matrix(), analysis.structure())?;
         analysis.set_format(Chosen::new(tuned.name(), tuned.why()));
     }
-    analysis.place(dev)
+    analysis.place_watched(dev, watch)
 }

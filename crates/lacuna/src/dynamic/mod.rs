@@ -13,7 +13,7 @@
 //! let (row_ptr, col_idx) = (Indices::I32(&row_ptr), Indices::I32(&col_idx));
 //! let a = Matrix::csr(NumberType::F64, (2, 2), row_ptr, col_idx, &bytes(&values), 0)?;
 //! let settings = Settings::parse("method=cg; preconditioner=jacobi; rtol=1e-12")?;
-//! let mut system = System::new(&open("cpu", None)?, Operator::Matrix(a), &settings, None, None)?;
+//! let mut system = System::new(&open("cpu", None)?, Operator::Matrix(a), &settings, None, None, None)?;
 //! let (b, mut x) = ([1.0f64, 2.0], [0.0f64; 2]);
 //! # fn cast(v: &mut [f64]) -> &mut [u8] { lacuna::dynamic::bytes_of_mut(v) }
 //! let outcome = system.solve(&bytes(&b), cast(&mut x), None)?;

@@ -6,7 +6,7 @@ use super::{Matrix, Observing, Operator, Precondition, Settings};
 use crate::{LinearSystem, Prepared};
 use lacuna_engine::{Device, Each, Error, Family, NumberType, Result, Scalar, with_each, with_number};
 use lacuna_formats::Pair;
-use lacuna_solvers::{Options, Outcome, Stop, Watch, vector_norm};
+use lacuna_solvers::{Options, Outcome, SetupWatch, Stop, Watch, vector_norm};
 use ndarray::{ArrayView2, ArrayViewMut2, ShapeBuilder};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -31,7 +31,8 @@ pub struct System {
 type Watching<'a> = Option<&'a mut dyn FnMut(Watch) -> ControlFlow<()>>;
 
 impl System {
-    /// Prepares a system. A preconditioner that is given goes before the one that the settings name.
+    /// Prepares a system. A preconditioner that is given goes before the one that the settings name. The set-up of the latter is
+    /// watched: see [`LinearSystem::prepare_watched`].
     ///
     /// # Errors
     /// [`Error::Argument`] for a preconditioner of another number type; as [`LinearSystem::prepare`].
@@ -41,6 +42,7 @@ impl System {
         settings: &Settings,
         m: Option<Precondition<'_>>,
         observing: Option<Observing>,
+        watch: Option<SetupWatch<'_>>,
     ) -> Result<Self> {
         let shape = operator.shape();
         let is_damped = settings.damp != 0.0;
@@ -51,7 +53,7 @@ impl System {
             Operator::Matrix(_) => None,
         };
         let prepared = with_number!(operator.kind(), T => {
-            T::each(prepared::<T>(dev, operator, settings, m, observing)?)
+            T::each(prepared::<T>(dev, operator, settings, m, observing, watch)?)
         });
         Ok(System { prepared, shape, damped: is_damped, product })
     }
@@ -168,6 +170,7 @@ fn prepared<T: Scalar>(
     settings: &Settings,
     m: Option<Precondition<'_>>,
     observing: Option<Observing>,
+    watch: Option<SetupWatch<'_>>,
 ) -> Result<Prepared<T>> {
     let system = match operator {
         Operator::Matrix(a) => LinearSystem::new(typed::<T>("matrix", a)?),
@@ -202,7 +205,10 @@ fn prepared<T: Scalar>(
     if let Some(observing) = observing {
         system = system.observe(observing.typed());
     }
-    system.prepare()
+    match watch {
+        Some(watch) => system.prepare_watched(watch),
+        None => system.prepare(),
+    }
 }
 
 fn typed<T: Scalar>(what: &str, a: Matrix) -> Result<std::sync::Arc<lacuna_formats::Csr<T>>> {

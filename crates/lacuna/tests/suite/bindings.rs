@@ -82,6 +82,25 @@ fn a_prepared_preconditioner_and_product_are_those_of_the_matrix_given() {
 }
 
 #[test]
+fn a_set_up_is_watched_and_cancelled() {
+    let a = matrix::<f64>("gen:poisson2d:60x60");
+    for preconditioner in ["amg", "direct", "ilut", "spai"] {
+        let system =
+            || LinearSystem::new(a.clone()).method("gmres").preconditioner(preconditioner).on(own_device());
+        let mut calls = 0;
+        let mut count = |_: lacuna::solvers::SetupProgress| {
+            calls += 1;
+            std::ops::ControlFlow::Continue(())
+        };
+        system().prepare_watched(&mut count).unwrap();
+        assert!(calls > 0, "{preconditioner}");
+        let mut cancel = |_: lacuna::solvers::SetupProgress| std::ops::ControlFlow::Break(());
+        let error = system().prepare_watched(&mut cancel).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Cancelled, "{preconditioner}: {error}");
+    }
+}
+
+#[test]
 fn new_values_reach_a_preconditioner_wherever_it_is_used() {
     let (dev, a) = (own_device(), Arc::new(matrix::<f64>("gen:poisson2d:12x12")));
     let mut m = Preconditioned::new(&dev, a.clone(), "jacobi").unwrap();
@@ -173,7 +192,7 @@ fn one_system_for_four_number_types() {
             (Operator::Functions(functions.clone()), Some(Precondition::Placed(&m))),
         ] {
             let settings = Settings::parse("method=bicgstab;preconditioner=none").unwrap();
-            let mut system = dynamic::System::new(&dev, operator, &settings, m, None).unwrap();
+            let mut system = dynamic::System::new(&dev, operator, &settings, m, None, None).unwrap();
             let mut x = vec![T::zero(); 144];
             let outcome = system.solve(bytes_of(&b), bytes_of_mut(&mut x), None).unwrap();
             outcome.ok().unwrap();
@@ -216,7 +235,7 @@ fn damping_and_a_shift_are_those_of_the_matrix_with_them() {
     let dev = own_device();
     let settings = Settings::parse("method=lsqr;preconditioner=none;damp=0.5;rtol=1e-12").unwrap();
     let operator = Operator::Matrix(given((30, 12), &a).unwrap());
-    let mut system = dynamic::System::new(&dev, operator, &settings, None, None).unwrap();
+    let mut system = dynamic::System::new(&dev, operator, &settings, None, None, None).unwrap();
     let b: Vec<f64> = (0..30).map(|i| (i % 4) as f64).collect();
     let mut x = vec![0.0; 12];
     let outcome = system.solve(bytes_of(&b), bytes_of_mut(&mut x), None).unwrap();
@@ -236,7 +255,7 @@ fn damping_and_a_shift_are_those_of_the_matrix_with_them() {
     let dense = [2.0, 1.0, 1.0, 3.0];
     let a = Matrix::dense(NumberType::F64, (2, 2), bytes_of(&dense)).unwrap();
     let settings = Settings::parse("method=minres;preconditioner=none;shift=1;rtol=1e-12").unwrap();
-    let mut system = dynamic::System::new(&dev, Operator::Matrix(a), &settings, None, None).unwrap();
+    let mut system = dynamic::System::new(&dev, Operator::Matrix(a), &settings, None, None, None).unwrap();
     let mut x = [0.0f64; 2];
     system.solve(bytes_of(&[1.0, 0.0]), bytes_of_mut(&mut x), None).unwrap().ok().unwrap();
     assert!((x[0] - 2.0).abs() < 1e-9 && (x[1] + 1.0).abs() < 1e-9, "{x:?}");
@@ -258,7 +277,7 @@ fn a_function_that_one_solve_calls_may_solve_too() {
     let operator = Operator::Matrix(wrapped.unwrap());
     let settings = Settings::parse("method=cg;preconditioner=none").unwrap();
     let open = || dynamic::open("cpu", None).unwrap();
-    let inner = dynamic::System::new(&open(), operator.clone(), &settings, None, None).unwrap();
+    let inner = dynamic::System::new(&open(), operator.clone(), &settings, None, None, None).unwrap();
     let inner = std::sync::Mutex::new(inner);
     let m = Functions {
         kind: NumberType::F64,
@@ -272,7 +291,7 @@ fn a_function_that_one_solve_calls_may_solve_too() {
     };
     let settings = Settings::parse("method=gmres").unwrap();
     let m = Some(Precondition::Operator(Operator::Functions(m)));
-    let mut outer = dynamic::System::new(&open(), operator, &settings, m, None).unwrap();
+    let mut outer = dynamic::System::new(&open(), operator, &settings, m, None, None).unwrap();
     let mut x = vec![0.0; 100];
     let outcome = outer.solve(bytes_of(&vec![1.0; 100]), bytes_of_mut(&mut x), None).unwrap();
     assert!(outcome.converged() && outcome.iterations <= 2, "{outcome:?}");

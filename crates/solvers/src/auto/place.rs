@@ -6,7 +6,7 @@ use super::plan::{Candidate, When};
 use super::queue::Queue;
 use super::resident::{Resident, record};
 use super::{AutoSolver, Choices, Chosen, is_refusal, preconditioner_sentences};
-use crate::{Method, Placed, Setup, Solver, method as named, preconditioner};
+use crate::{Method, Placed, Setup, SetupWatch, Solver, method as named, preconditioner};
 use lacuna_engine::{Device, Error, Format, Matrix, Result, Scalar};
 use lacuna_formats::{Csr, Pair, Stencil, convert};
 use std::any::Any;
@@ -19,7 +19,15 @@ impl<T: Scalar> Analysis<T> {
     /// A [`lacuna_engine::Error`]: a shape if the method needs a square matrix and this is not, an argument for an
     /// invalid tolerance, `Unsupported` for a format that does not suit the matrix or has no kernel on the device; the
     /// errors of the preconditioner; device failures.
-    pub fn place(mut self, dev: &Device) -> Result<AutoSolver<T>> {
+    pub fn place(self, dev: &Device) -> Result<AutoSolver<T>> {
+        self.place_watched(dev, None)
+    }
+
+    /// [`Analysis::place`], with the set-up of the preconditioner watched, which may cancel it.
+    ///
+    /// # Errors
+    /// As there; [`Error::Cancelled`].
+    pub fn place_watched(mut self, dev: &Device, watch: Option<SetupWatch<'_>>) -> Result<AutoSolver<T>> {
         let a = self.matrix().clone();
         let mut format = self.choose_format(dev.formats(a.rows(), Format::bytes(&*a))?);
         self.stages.end("analysis");
@@ -32,7 +40,8 @@ impl<T: Scalar> Analysis<T> {
         let narrow =
             !self.open_preconditioner && self.preconditioner.as_ref().is_some_and(|kind| kind.is_narrow());
         let first = (self.chosen_preconditioner, self.preconditioner);
-        let (preconditioner, placed, replaced) = place_first(dev, first, replacement, (&matrix, *pair.a))?;
+        let (preconditioner, placed, replaced) =
+            place_first(dev, first, replacement, (&matrix, *pair.a), watch)?;
         if let Some(next) = replaced.filter(|next| next.method.name != self.chosen_method.name) {
             self.method = named(&next.method.name, &options)?;
             self.chosen_method = next.method.clone();
@@ -167,8 +176,9 @@ fn place_first<'a, T: Scalar>(
     (chosen, made): (Chosen, Made<T>),
     replacement: Option<&'a Candidate>,
     (matrix, stored): (&HostMatrix<T>, Matrix<T>),
+    mut watch: Option<SetupWatch<'_>>,
 ) -> Result<(Chosen, Option<Placed<T>>, Option<&'a Candidate>)> {
-    let refused = match place(dev, made, &matrix.a, stored) {
+    let refused = match placed_by(dev, made, &matrix.a, stored, watched(&mut watch)) {
         Ok(placed) => return Ok((chosen, placed, None)),
         Err(refused) => matrix.order.in_given_rows(refused),
     };
@@ -177,10 +187,18 @@ fn place_first<'a, T: Scalar>(
     };
     let simple = next.chosen().1;
     let why = format!("{} is not available: {refused}; {}", chosen.name, simple.why);
-    let placed = place(dev, preconditioner(&simple.name)?, &matrix.a, stored);
+    let placed = placed_by(dev, preconditioner(&simple.name)?, &matrix.a, stored, watched(&mut watch));
     let placed =
         placed.map_err(|error| unless_lost(matrix.order.in_given_rows(error), matrix.lost.as_ref()))?;
     Ok((Chosen::new(&simple.name, why), placed, Some(next)))
+}
+
+/// The setting of a set-up that is watched by whoever watches.
+fn watched<'w>(watch: &'w mut Option<SetupWatch<'_>>) -> Setup<'w> {
+    match watch {
+        Some(watch) => Setup::new().watched(&mut **watch),
+        None => Setup::new(),
+    }
 }
 
 /// Sets up a preconditioner and puts it on the device.
@@ -190,5 +208,15 @@ pub(super) fn place<T: Scalar>(
     a: &Csr<T>,
     stored: Matrix<T>,
 ) -> Result<Option<Placed<T>>> {
-    made.map(|kind| Placed::new(dev, kind, a, stored, Setup::new())).transpose()
+    placed_by(dev, made, a, stored, Setup::new())
+}
+
+fn placed_by<T: Scalar>(
+    dev: &Device,
+    made: Made<T>,
+    a: &Csr<T>,
+    stored: Matrix<T>,
+    setup: Setup<'_>,
+) -> Result<Option<Placed<T>>> {
+    made.map(|kind| Placed::new(dev, kind, a, stored, setup)).transpose()
 }
