@@ -1,0 +1,70 @@
+"""What solves return and raise."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, NamedTuple, Sequence, Union
+
+from numpy.typing import NDArray
+
+from ._core import Report
+
+
+class Reason(IntEnum):
+    """Why a solve ended: the value of `info` if that is not positive, and `Report.code`.
+
+    >>> Reason(-2).name
+    'INDEFINITE_OPERATOR'
+    """
+
+    CONVERGED = 0
+    LIMIT = 1
+    STAGNATED = 2
+    ACCURACY_ATTAINED = 3
+    DIVERGED = -1
+    INDEFINITE_OPERATOR = -2
+    INDEFINITE_PRECONDITIONER = -3
+    OUT_OF_RANGE = -4
+    BREAKDOWN = -5
+    NOT_FINITE = -6
+    CANCELLED = -7
+    CUSTOM = -8
+
+
+class NotConverged(RuntimeError):
+    """Raised by `solve` for a system that was not solved.
+
+    Attributes
+    ----------
+    x : ndarray
+        The best vector that was found, no worse than the guess.
+    report : Report or list of Report
+        How it ended; for several right-hand sides, one of each.
+    """
+
+    def __init__(self, x: NDArray[Any], report: Union[Report, Sequence[Report]]) -> None:
+        reports = [report] if isinstance(report, Report) else list(report)
+        short = [one for one in reports if not one.converged]
+        first = short[0] if short else reports[0]
+        counted = "" if len(reports) == 1 else f"{len(short)} of {len(reports)} right-hand sides: "
+        why = f". Why: {first.why}. To try: {first.advice}" if first.why else ""
+        super().__init__(
+            f"{counted}{first.message}, after {first.iterations} iterations, with a residual of "
+            f"{first.true_residual:.2e} for a target of {first.target:.2e}{why}"
+        )
+        self.x = x
+        self.report = report
+
+
+class Trial(NamedTuple):
+    """A method and a preconditioner that `advise` tried."""
+
+    method: str
+    preconditioner: str
+    #: Seconds of the set-up, and of a solve without it.
+    setup: float
+    time: float
+    iterations: int
+    true_residual: float
+    #: How it ended, or the error that prevented it.
+    message: str

@@ -1,0 +1,368 @@
+"""Systems that are kept, and solved at once."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Literal, Optional, Tuple, Union, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _core
+from ._core import Report
+from ._operand import Operand, functions, guess, on_host, type_char, vector
+from ._preconditioner import Preconditioner, preconditioner_of, settings
+from ._results import NotConverged
+
+_Array = NDArray[Any]
+
+
+class Solver:
+    """A system that is prepared once and solved for many right-hand sides.
+
+    Parameters
+    ----------
+    A : sparse matrix, ndarray, LinearOperator
+        The matrix or operator.
+    method : str
+        The method with options, as in ``"gmres:restart=50"``, or ``"auto"``; see `methods`.
+    preconditioner : str, Preconditioner, sparse matrix, LinearOperator
+        A name with options, ``"none"``, ``"auto"``, or ``M ≈ A⁻¹`` itself.
+    rtol, atol : float
+        Solved when ``‖b − A x‖ ≤ max(rtol ‖b‖, atol)``. `rtol` is 1e-8 by default, 1e-5 in single precision.
+    maxiter : int
+        Iterations at most.
+    restart : int, optional
+        Iterations of a cycle of GMRES.
+    format, order : str
+        Storage format and order of rows by name.
+    refine : bool
+        Mixed precision: corrections in single precision, residuals in double.
+    device : str, optional
+        As for `Preconditioner`.
+    threads : int, optional
+        As for `Preconditioner`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import lacuna_sparse as la
+    >>> A = la.read("gen:poisson2d:30x30")
+    >>> solver = la.Solver(A, "cg", "amg")
+    >>> x = solver.solve(np.ones(900))
+    >>> solver.report.converged
+    True
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        method: str = "auto",
+        preconditioner: Any = "auto",
+        *,
+        rtol: Optional[float] = None,
+        atol: float = 0.0,
+        maxiter: Optional[int] = 10_000,
+        restart: Optional[int] = None,
+        format: str = "auto",
+        order: str = "none",
+        refine: bool = False,
+        device: Optional[str] = None,
+        threads: Optional[int] = None,
+    ) -> None:
+        self._keys = dict(
+            rtol=rtol, atol=atol, maxiter=maxiter, restart=restart, format=format, order=order, refine=refine,
+            device=device, threads=threads,
+        )  # fmt: skip
+        self._arguments = (A, method, preconditioner)
+        self._operand = Operand(A)
+        char = type_char(self._operand.dtype)
+        self.dtype = np.dtype(char)
+        name, m = preconditioner_of(preconditioner, self._operand.shape[1], char)
+        if not self._operand.is_matrix and name == "auto":
+            name = "none"
+        text = settings(
+            method=method, preconditioner=name, rtol=rtol, atol=float(atol), max_iters=maxiter, restart=restart,
+            format=format, order=order, refine=refine,
+        )  # fmt: skip
+        self._core = _core.System(self._operand.given(char), text, m, device, threads)
+        self.shape = self._core.shape
+        self._report: Union[None, Report, List[Report]] = None
+
+    def solve(
+        self,
+        b: ArrayLike,
+        x0: Optional[ArrayLike] = None,
+        *,
+        out: Optional[_Array] = None,
+        monitor: Optional[Callable[[int, float], Any]] = None,
+    ) -> _Array:
+        """Solves for `b`; what came of it is in `report`.
+
+        Parameters
+        ----------
+        b : array_like
+            A right-hand side of shape (n,) or (n, 1), or several as the columns of an array.
+        x0 : array_like, optional
+            The guess, of the shape of the solution; zeros by default.
+        out : ndarray, optional
+            A contiguous array of the type of the solver that receives the solution and is returned; for one right-hand side.
+        monitor : callable, optional
+            Called as ``monitor(iterations, residual)`` some 25 times a second; returning True ends the solve.
+
+        Returns
+        -------
+        x : ndarray
+            The solution, or the best vector that was found: see `report`.
+        """
+        on_host(b, "b")
+        rows, columns = self.shape
+        if np.ndim(b) == 2 and np.shape(b)[1] != 1:
+            return self._solve_columns(np.asarray(b), x0)
+        given = vector(b, rows, "b", self.dtype.char)
+        if out is None:
+            x = guess(x0, columns, self.dtype.char)
+        else:
+            if out.shape != (columns,) or out.dtype != self.dtype or not out.flags.c_contiguous:
+                raise ValueError(
+                    f"out: expected a contiguous array of shape ({columns},) and type {self.dtype}, got {out.shape} and {out.dtype}"
+                )
+            x = out
+            x[:] = 0 if x0 is None else vector(x0, columns, "x0")
+        self._report = self._core.solve(given, x, monitor)
+        return x
+
+    def _solve_columns(self, b: _Array, x0: Optional[ArrayLike]) -> _Array:
+        rows, columns = self.shape
+        if b.shape[0] != rows:
+            raise ValueError(f"b: expected {rows} rows, got {b.shape[0]}: shapes are incompatible")
+        count = b.shape[1]
+        x = np.zeros((columns, count), dtype=self.dtype, order="F")
+        if x0 is not None:
+            if np.shape(x0) != x.shape:
+                raise ValueError(f"x0: expected the shape {x.shape}, got {np.shape(x0)}: shapes are incompatible")
+            x[...] = x0
+        given = np.asfortranarray(b, dtype=self.dtype)
+        self._report = self._core.solve_columns(count, given.T.reshape(-1), x.T.reshape(-1))
+        return x
+
+    __call__ = solve
+
+    def update_values(self, data: ArrayLike) -> None:
+        """Gives the matrix new values on the same pattern, in the order of its ``data`` by compressed rows."""
+        self._core.update_values(np.ascontiguousarray(data, dtype=self.dtype))
+        # What pickles and copies are made of.
+        self._operand.made = None
+        arrays = self._operand.arrays
+        if arrays is not None:
+            values = np.array(data, dtype=self.dtype)
+            self._operand.arrays = (arrays[0], arrays[1], values)
+            self._arguments = (_WithValues(self._operand, values), *self._arguments[1:])
+
+    def update(self, A: Any) -> None:
+        """Gives it a matrix with other values, whose pattern is checked to be the same."""
+        other = Operand(A)
+        char = self.dtype.char
+        before, after = self._operand.matrix(char).arrays(), other.matrix(char).arrays()
+        if other.shape != self.shape or not all(np.array_equal(p, q) for p, q in zip(before[:2], after[:2])):
+            raise ValueError("A: expected the pattern of the matrix before, got another")
+        self._core.update_values(after[2])
+        self._operand = other
+        self._arguments = (A, *self._arguments[1:])
+
+    def matvec(self, x: ArrayLike) -> _Array:
+        """``A x`` by the matrix as it is stored for the solves."""
+        return self._apply(x, self.shape[1], self.shape[0], False)
+
+    def precondition(self, r: ArrayLike) -> _Array:
+        """``M r`` by the preconditioner in use."""
+        return self._apply(r, self.shape[1], self.shape[1], True)
+
+    def _apply(self, x: ArrayLike, columns: int, rows: int, preconditioner: bool) -> _Array:
+        y = np.empty(rows, self.dtype)
+        self._core.apply(vector(x, columns, "x", self.dtype.char), y, preconditioner)
+        return y
+
+    def aspreconditioner(self) -> Preconditioner:
+        """The preconditioner in use as an object of its own, which is set up for the matrix."""
+        A, _, given = self._arguments
+        if isinstance(given, Preconditioner):
+            return given
+        name = self.preconditioner
+        if name == "none":
+            raise ValueError("the solver has no preconditioner")
+        return Preconditioner(A, name, device=self._keys["device"], threads=self._keys["threads"])  # type: ignore[arg-type]
+
+    @property
+    def report(self) -> Any:
+        """The `Report` of the last solve; a list of them for several right-hand sides; None before the first."""
+        return self._report
+
+    @property
+    def choices(self) -> List[str]:
+        """What was chosen, in words."""
+        return self._core.choices
+
+    @property
+    def setup(self) -> Dict[str, float]:
+        """Seconds of the set-up, by part."""
+        return dict(self._core.setup)
+
+    @property
+    def device(self) -> str:
+        """The device, as backend and name."""
+        backend, name, _ = self._core.device
+        return f"{backend}: {name}"
+
+    @property
+    def method(self) -> str:
+        """The method in use."""
+        return self._core.chosen[0][0]
+
+    @property
+    def preconditioner(self) -> str:
+        """The preconditioner in use."""
+        return self._core.chosen[1][0]
+
+    @property
+    def format(self) -> str:
+        """The storage format in use."""
+        return self._core.chosen[2][0]
+
+    def __reduce__(self) -> Any:
+        return (_solver, (self._arguments, self._keys))
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return f"<Solver {self.method}, {self.preconditioner}, {rows}x{columns}, {self.dtype}, {self.device}>"
+
+
+class _WithValues:
+    """The matrix of a solver after its values were replaced, for pickles."""
+
+    def __init__(self, operand: Operand, data: _Array) -> None:
+        indptr, indices, _ = operand.arrays or (None, None, None)
+        self.indptr, self.indices, self.data, self.shape = indptr, indices, data, operand.shape
+
+
+def _solver(arguments: Tuple[Any, str, Any], keys: Dict[str, Any]) -> Solver:
+    return Solver(*arguments, **keys)
+
+
+@overload
+def solve(
+    A: Any,
+    b: ArrayLike,
+    *,
+    method: str = ...,
+    preconditioner: Any = ...,
+    rtol: Optional[float] = ...,
+    atol: float = ...,
+    maxiter: Optional[int] = ...,
+    x0: Optional[ArrayLike] = ...,
+    device: Optional[str] = ...,
+    threads: Optional[int] = ...,
+    full_output: Literal[False] = ...,
+) -> _Array: ...
+@overload
+def solve(
+    A: Any,
+    b: ArrayLike,
+    *,
+    method: str = ...,
+    preconditioner: Any = ...,
+    rtol: Optional[float] = ...,
+    atol: float = ...,
+    maxiter: Optional[int] = ...,
+    x0: Optional[ArrayLike] = ...,
+    device: Optional[str] = ...,
+    threads: Optional[int] = ...,
+    full_output: Literal[True],
+) -> Tuple[_Array, Any]: ...
+def solve(
+    A: Any,
+    b: ArrayLike,
+    *,
+    method: str = "auto",
+    preconditioner: Any = "auto",
+    rtol: Optional[float] = None,
+    atol: float = 0.0,
+    maxiter: Optional[int] = None,
+    x0: Optional[ArrayLike] = None,
+    device: Optional[str] = None,
+    threads: Optional[int] = None,
+    full_output: bool = False,
+) -> Any:
+    """Solves ``A x = b``, by a method and a preconditioner that suit the matrix unless they are named.
+
+    A matrix that is not square makes it a least-squares problem.
+
+    Parameters
+    ----------
+    A : sparse matrix, ndarray, LinearOperator
+        The matrix or operator.
+    b : array_like
+        The right-hand side, or several as the columns of an array.
+    method : str
+        As for `Solver`, and so are the following.
+    preconditioner : str, Preconditioner, sparse matrix, LinearOperator
+        A name, or ``M ≈ A⁻¹`` itself.
+    rtol : float, optional
+        The relative tolerance.
+    atol : float
+        The absolute tolerance.
+    maxiter : int, optional
+        Iterations at most; ten for each unknown by default, within limits.
+    x0 : array_like, optional
+        The guess; zeros by default.
+    device : str, optional
+        Where.
+    threads : int, optional
+        Threads of the CPU.
+    full_output : bool
+        Whether to return a report and never to raise `NotConverged`.
+
+    Returns
+    -------
+    x : ndarray
+        The solution.
+    report : Report
+        With `full_output`; a list of them for several right-hand sides.
+
+    Raises
+    ------
+    NotConverged
+        If the system was not solved. Its attributes are the best vector found and the report.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import lacuna_sparse as la
+    >>> la.solve(np.array([[4.0, 1.0], [1.0, 3.0]]), [1.0, 2.0]).round(6)
+    array([0.090909, 0.636364])
+    """
+    operand = Operand(A)
+    right = np.asarray(b) if not hasattr(b, "__cuda_array_interface__") else b
+    char = type_char(operand.dtype, right.dtype if right.dtype.kind in "fc" else np.dtype("d"))  # type: ignore[union-attr]
+    if char != type_char(operand.dtype):
+        A = operand.matrix(char) if operand.is_matrix else _AsType(operand.functions, char)
+    solver = Solver(
+        A, method, preconditioner, rtol=rtol, atol=atol, maxiter=maxiter, device=device, threads=threads
+    )
+    x = solver.solve(b, x0)
+    report = solver.report
+    if full_output:
+        return x, report
+    reports = report if isinstance(report, list) else [report]
+    if not all(one.converged for one in reports):
+        raise NotConverged(x, report)
+    return x
+
+
+class _AsType:
+    """An operator whose vectors are of a wider type."""
+
+    def __init__(self, operator: Any, char: str) -> None:
+        self.shape, self.dtype, self.matvec = operator.shape, np.dtype(char), operator.matvec
+        _, _, _, adjoint = functions(operator, char)
+        if adjoint is not None:
+            self.rmatvec = adjoint

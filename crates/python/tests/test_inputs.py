@@ -1,0 +1,184 @@
+"""Every class of matrix, every type, every layout: the same bits."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import convection, poisson, residual
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+import lacuna_sparse as la
+
+TYPES = [np.float32, np.float64, np.complex64, np.complex128]
+CLASSES = ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"]
+
+
+def equal(x: np.ndarray, y: np.ndarray) -> bool:
+    return x.dtype == y.dtype and x.tobytes() == y.tobytes()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_equal_bits_from_every_class(dtype: type) -> None:
+    A = convection(9, dtype)
+    b = np.arange(1, 82).astype(dtype)
+    expected, info = la.bicgstab(A, b)
+    assert info == 0 and expected.dtype == dtype and residual(A, expected, b) <= 2e-5
+    for name in CLASSES:
+        for kind in ("array", "matrix"):
+            other = getattr(sp, f"{name}_{kind}")(A)
+            assert equal(expected, la.bicgstab(other, b)[0]), f"{name}_{kind}"
+    assert equal(expected, la.bicgstab(A.toarray(), b)[0])
+    assert equal(expected, la.bicgstab(np.asfortranarray(A.toarray()), b)[0])
+    assert equal(expected, la.bicgstab(aslinearoperator(A), b)[0])
+    wide = sp.csr_array((A.data, A.indices.astype(np.int64), A.indptr.astype(np.int64)), shape=A.shape)
+    assert equal(expected, la.bicgstab(wide, b)[0])
+    assert equal(expected, la.bicgstab(la.Csr(A.data, A.indices, A.indptr, A.shape), b)[0])
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_vectors_of_any_layout(dtype: type) -> None:
+    A = convection(9, dtype)
+    b = np.arange(1, 82).astype(dtype)
+    expected = la.gmres(A, b)[0]
+    strided = np.zeros((81, 3), dtype)
+    strided[:, 1] = b
+    frozen = b.copy()
+    frozen.setflags(write=False)
+    swapped = b.astype(b.dtype.newbyteorder())
+    for other in (strided[:, 1], frozen, swapped, b[:, None], list(b) if dtype in (np.float64, np.complex128) else b):
+        assert equal(expected, la.gmres(A, other)[0])
+    assert expected.shape == (81,) and la.gmres(A, b[:, None])[0].shape == (81,)
+
+
+def test_unsorted_and_repeated_entries_are_summed_and_left_alone() -> None:
+    data, indices, indptr = np.array([1.0, 3.0, 1.0, 2.0]), np.array([1, 0, 0, 1]), np.array([0, 3, 4])
+    A = sp.csr_array((data, indices, indptr), shape=(2, 2))
+    before = A.indices.tobytes()
+    x = la.solve(A, np.array([5.0, 2.0]))
+    assert np.allclose(x, [1.0, 1.0]) and A.indices.tobytes() == before
+
+
+def test_numbers_of_other_types() -> None:
+    A = poisson(6)
+    whole = sp.csr_array((A.data.astype(np.int32), A.indices, A.indptr), shape=A.shape)
+    x, info = la.cg(whole, np.arange(36))
+    assert info == 0 and x.dtype == np.float64
+    assert la.cg(A.astype(np.float32), np.ones(36, np.float32))[0].dtype == np.float32
+    assert la.cg(A.astype(np.float32), np.ones(36))[0].dtype == np.float64
+    assert la.bicgstab(A, np.ones(36) * 1j)[0].dtype == np.complex128
+    assert la.solve(A, np.ones(36) * 1j).dtype == np.complex128
+    with pytest.raises(TypeError, match="expected numbers"):
+        la.cg(np.array([["a"]]), np.ones(1))
+    with pytest.raises(TypeError, match="expected real numbers"):
+        la.Solver(A, "cg").solve(np.ones(36) * 1j)
+
+
+def test_operators_with_and_without_an_adjoint() -> None:
+    A = convection(8)
+    b = np.ones(64)
+    without = LinearOperator(A.shape, matvec=lambda x: A @ x)
+    both = LinearOperator(A.shape, matvec=lambda x: A @ x, rmatvec=lambda x: A.T @ x)
+    assert residual(A, la.qmr(both, b, rtol=1e-10)[0], b) < 1e-9
+    assert residual(A, la.gmres(without, b, rtol=1e-10)[0], b) < 1e-9
+    with pytest.raises(ValueError, match="no function for it"):
+        la.bicg(without, b)
+
+    class Duck:
+        shape = A.shape
+
+        def matvec(self, x: np.ndarray) -> np.ndarray:
+            return A @ x
+
+    assert residual(A, la.bicgstab(Duck(), b, rtol=1e-10)[0], b) < 1e-9
+
+
+def test_what_is_given_is_never_written() -> None:
+    A, b = poisson(8), np.ones(64)
+    x0 = np.full(64, 0.5)
+    copies = A.data.copy(), b.copy(), x0.copy()
+    x = la.cg(A, b, x0)[0]
+    assert x is not x0
+    assert all((p == q).all() for p, q in zip((A.data, b, x0), copies))
+    # Nor read later.
+    solver = la.Solver(A, "cg")
+    expected = solver.solve(b)
+    A.data[:], A.indices[:] = 0, 0
+    assert equal(expected, solver.solve(b))
+
+
+def test_guesses() -> None:
+    A, b = poisson(8), np.arange(64.0)
+    x = la.cg(A, b, rtol=1e-12)[0]
+    assert equal(x, la.cg(A, b, x)[0])
+    assert equal(x, la.cg(A, b, x[:, None])[0])
+    M = sp.diags_array(np.full(64, 0.25))
+    by_name, by_hand = la.cg(A, b, "Mb", M=M, maxiter=3), la.cg(A, b, M @ b, M=M, maxiter=3)
+    assert equal(by_name[0], by_hand[0])
+    with pytest.raises(ValueError, match="'Mb'"):
+        la.cg(A, b, "Ab")
+
+
+@pytest.mark.parametrize(
+    "arrays, message",
+    [
+        ((np.ones(2), np.array([0, 5]), np.array([0, 1, 2])), r"indices\[1\]|col_idx\[1\]: expected 0 to 1, got 5"),
+        ((np.ones(2), np.array([0, -1]), np.array([0, 1, 2])), r"col_idx\[1\]: expected 0 to 1, got -1"),
+        ((np.ones(2), np.array([0, 1]), np.array([0, 2])), r"expected 2 \+ 1 numbers, got 2"),
+        ((np.ones(2), np.array([0, 1]), np.array([0, 2, 1])), "row_ptr"),
+        ((np.ones(3), np.array([0, 1]), np.array([0, 1, 2])), "length 2, got 3"),
+        ((np.ones(2), np.array([0.0, 1.0]), np.array([0, 1, 2])), "expected whole numbers"),
+    ],
+)
+def test_broken_arrays_are_refused(arrays: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        la.cg(la.Csr(*arrays, (2, 2)), np.ones(2))
+
+
+def test_errors_say_what_was_expected() -> None:
+    A, b = poisson(4), np.ones(16)
+    wrong = A.copy()
+    wrong.data[5] = np.nan
+    with pytest.raises(ValueError, match="row"):
+        la.cg(wrong, b)
+    b[3] = np.inf
+    with pytest.raises(ValueError, match="row 3"):
+        la.cg(A, b)
+    b[3] = 1.0
+    for call, message in [
+        (lambda: la.cg(A, np.ones(17)), "expected the shape"),
+        (lambda: la.cg(A, np.ones((16, 2))), "expected the shape"),
+        (lambda: la.cg(A[:, :5], b), "square"),
+        (lambda: la.cg(A, b, np.ones(3)), "x0"),
+        (lambda: la.cg(A, b, M=np.eye(3)), "M: expected the shape"),
+        (lambda: la.cg(A, b, rtol=-1), "rtol"),
+        (lambda: la.cg(A, b, atol=None), "atol"),
+        (lambda: la.cg(A, b, M="abacus"), "expected one of"),
+        (lambda: la.solve(A, b, method="abacus"), "expected one of"),
+        (lambda: la.solve(A, b, device="abacus"), "abacus"),
+        (lambda: la.solve(A, b, threads=0), "threads"),
+        (lambda: la.gmres(A, b, callback_type="y"), "callback_type"),
+        (lambda: la.read("nothing.mtx"), "nothing.mtx"),
+    ]:
+        with pytest.raises((ValueError, OSError), match=message):
+            call()
+
+
+def test_arrays_on_a_gpu_are_refused_not_copied() -> None:
+    class OnGpu:
+        __cuda_array_interface__: dict = {}
+        shape, dtype, ndim = (16,), np.dtype(float), 1
+
+    with pytest.raises(TypeError, match="memory of a GPU"):
+        la.cg(poisson(4), OnGpu())
+    with pytest.raises(TypeError, match="memory of a GPU"):
+        la.solve(poisson(4), OnGpu())
+
+
+def test_no_warning_of_our_own() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        la.cg(poisson(6), np.ones(36), callback=lambda x: None)
+        la.gmres(poisson(6), np.ones(36), callback=lambda r: None, callback_type="pr_norm")

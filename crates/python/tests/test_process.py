@@ -1,0 +1,149 @@
+"""Signals, forks, spawned processes, imports, memory: each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+PROLOGUE = """
+import numpy as np, scipy.sparse as sp, lacuna_sparse as la
+A = la.read("gen:poisson2d:{m}x{m}")
+b = np.ones(A.shape[0])
+"""
+
+
+def run(code: str, **keys: object) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, **keys)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "la.cg(A, b, rtol=1e-300, atol=1e-300, maxiter=10**9)",
+        "la.gmres(A, b, restart=300, rtol=1e-15, maxiter=10**6)",
+        "la.Solver(A, 'gmres:restart=300', 'none', rtol=1e-15, maxiter=10**6).solve(b)",
+        "[la.Preconditioner(A, 'amg') for _ in range(10**6)]",
+        "[la.Preconditioner(A, 'spai') for _ in range(10**6)]",
+        "[la.Solver(A, 'cg', 'direct') for _ in range(10**6)]",
+    ],
+)
+def test_an_interrupt_is_heard_soon(what: str) -> None:
+    code = PROLOGUE.format(m=500) + f"print('begin', flush=True)\nwhile True:\n    {what}\n"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "begin\n"
+        time.sleep(1.0)
+        at = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        took = time.monotonic() - at
+    finally:
+        process.kill()
+    assert "KeyboardInterrupt" in errors, errors
+    # The end of the interpreter is part of it, and other programs may run: the bar is far from the seconds of a cycle.
+    assert took < 3.0, f"{took:.2f} s"
+
+
+def test_a_fork_before_works_and_one_after_says_why_not() -> None:
+    code = """
+import os
+import numpy as np, lacuna_sparse as la
+def work():
+    A = la.read("gen:poisson2d:20x20")
+    return la.cg(A, np.ones(400))
+def child():
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+            os._exit(0)
+        except RuntimeError as error:
+            os._exit(7 if "forked" in str(error) else 1)
+        except BaseException:
+            os._exit(2)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+print(child())
+work()
+print(child())
+"""
+    done = run(code)
+    assert done.stdout.split() == ["0", "7"], done.stderr
+
+
+def test_a_spawned_process_gets_a_solver() -> None:
+    code = PROLOGUE.format(m=20) + """
+import multiprocessing as mp
+if __name__ == "__main__":
+    solver = la.Solver(A, "cg", "jacobi")
+    with mp.get_context("spawn").Pool(2) as pool:
+        found = pool.map(solver.solve, [b, 2 * b])
+    print((found[0] == solver.solve(b)).all())
+"""
+    path = os.environ.get("TMPDIR", "/tmp") + f"/lacuna_spawn_{os.getpid()}.py"
+    with open(path, "w") as file:
+        file.write(code)
+    try:
+        done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120)
+    finally:
+        os.remove(path)
+    assert done.stdout.strip() == "True", done.stderr
+
+
+def test_scipy_is_imported_only_where_its_objects_come_in() -> None:
+    done = run("""
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "scipy":
+            raise ImportError("there is no SciPy here")
+sys.meta_path.insert(0, Refuse())
+import numpy as np, lacuna_sparse as la
+A = la.read("gen:poisson2d:10x10")
+x = la.solve(A, np.ones(100))
+print(type(A).__name__, "scipy" in sys.modules, float(abs(A.toarray() @ x - 1).max()) < 1e-6, la.cg(A, np.ones(100), M="amg")[1])
+""")
+    assert done.stdout.split() == ["Csr", "False", "True", "0"], done.stderr
+
+
+def test_nothing_grows() -> None:
+    done = run(PROLOGUE.format(m=12) + """
+import os, threading
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+def threads():
+    return len(os.listdir("/proc/self/task"))
+solver = la.Solver(A, "cg", "jacobi")
+def work(count):
+    for _ in range(count):
+        la.cg(A, b)
+        la.cg(A, b, callback=lambda x: None)
+        la.Solver(A, "gmres", "ilu0").solve(b)
+        la.Preconditioner(A, "amg") @ b
+        solver.update_values(A.data)
+        solver.solve(b)
+work(100)
+before = resident(), threads()
+work(400)
+print((resident() - before[0]) / 1e6, threads() - before[1])
+""")
+    grown, threads = map(float, done.stdout.split())
+    assert grown < 3.0 and threads <= 0, done.stdout
+
+
+def test_threads_by_the_environment() -> None:
+    code = "import lacuna_sparse as la; print(la.Solver(la.read('gen:poisson2d:5x5'), 'cg')._core.device[2])"
+    done = run(code, env={**os.environ, "LACUNA_NUM_THREADS": "3"})
+    assert done.stdout.strip() == "3", done.stderr
+    done = run(code, env={**os.environ, "LACUNA_NUM_THREADS": "many"})
+    assert "LACUNA_NUM_THREADS: expected a whole number" in done.stderr
+
+
+def test_the_module_runs() -> None:
+    done = subprocess.run([sys.executable, "-m", "lacuna_sparse"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and "converged" in done.stdout, done.stderr
