@@ -11,7 +11,7 @@ const SHORTER: [(&str, &str); 4] = [
     ("lacuna compare", "lacuna compare --rounds 1 --time-limit 1"),
 ];
 
-/// The lines of the shell blocks of a page, without their comments.
+/// The lines of the shell blocks of a page, without their comments. Those marked `bash` are of the bindings, whose own tests run them.
 fn commands(page: &str) -> Vec<String> {
     let blocks = page.split("\n```sh\n").skip(1).filter_map(|rest| rest.split("\n```").next());
     let lines = blocks.flat_map(str::lines).map(|line| line.split(" # ").next().unwrap_or("").trim());
