@@ -40,6 +40,14 @@ fn counted(pointers: Indices<'_>, base: i64) -> Result<usize, Error> {
         .ok_or_else(|| structure(format!("the pointers end with {last}")))
 }
 
+/// The base of indices.
+fn checked_base(base: c_int) -> Result<i64, Error> {
+    match base {
+        0 | 1 => Ok(i64::from(base)),
+        other => Err(wrong("base", format!("expected 0 or 1, got {other}"))),
+    }
+}
+
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn lac_matrix_compressed(
     r#type: c_int,
@@ -58,10 +66,7 @@ pub(crate) unsafe extern "C" fn lac_matrix_compressed(
         let to = unsafe { result(matrix)? };
         let (kind, wide) = (kind(r#type)?, wide(index)?);
         let shape = (size("rows", rows)?, size("cols", cols)?);
-        let base = match base {
-            0 | 1 => i64::from(base),
-            other => return Err(wrong("base", format!("expected 0 or 1, got {other}"))),
-        };
+        let base = checked_base(base)?;
         let by_columns = match layout {
             0 => false,
             1 => true,
@@ -120,9 +125,7 @@ pub(crate) unsafe extern "C" fn lac_matrix_coo(
         let (kind, wide) = (kind(r#type)?, wide(index)?);
         let shape = (size("rows", rows)?, size("cols", cols)?);
         let count = size("entries", entries)?;
-        if !(0..=1).contains(&base) {
-            return Err(wrong("base", format!("expected 0 or 1, got {base}")));
-        }
+        let base = checked_base(base)?;
         // SAFETY: as the header asks of the caller.
         let (i, j, bytes) = unsafe {
             (
@@ -131,7 +134,7 @@ pub(crate) unsafe extern "C" fn lac_matrix_coo(
                 numbers("values", values, count, kind)?,
             )
         };
-        hand_over(to, Operator::Matrix(Matrix::coo(kind, shape, i, j, bytes, i64::from(base))?));
+        hand_over(to, Operator::Matrix(Matrix::coo(kind, shape, i, j, bytes, base)?));
         Ok(())
     })
 }

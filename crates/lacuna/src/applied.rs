@@ -6,7 +6,8 @@ use lacuna_engine::{
 };
 use lacuna_solvers::Factor;
 use lacuna_solvers::auto::AutoSolver;
-use ndarray::ArrayView1;
+use ndarray::{ArrayView1, ArrayViewMut1};
+use std::borrow::Cow;
 
 /// `y ← A x`, prepared once. It keeps alive what the operator refers to.
 pub(crate) struct Applied<T: Scalar> {
@@ -33,6 +34,18 @@ impl<T: Scalar> Applied<T> {
         dev.upload(x, self.x)?;
         self.plan.execute(Run { limit: u64::MAX - 1, history: &mut History::off(), watch: None })?;
         dev.download(self.y, y)
+    }
+
+    /// [`Applied::apply`] on views, which are copied only if they are not contiguous.
+    pub(crate) fn apply_views(&mut self, x: ArrayView1<'_, T>, mut y: ArrayViewMut1<'_, T>) -> Result<()> {
+        let x = x.as_slice().map_or_else(|| Cow::Owned(x.to_vec()), Cow::Borrowed);
+        if let Some(y) = y.as_slice_mut() {
+            return self.apply(&x, y);
+        }
+        let mut contiguous = vec![T::zero(); y.len()];
+        self.apply(&x, &mut contiguous)?;
+        y.assign(&ArrayView1::from(&contiguous));
+        Ok(())
     }
 }
 
@@ -110,9 +123,9 @@ impl<T: Scalar> Prepared<T> {
             *kept = Some((id, Applied::new(self.system.device(), operator)?));
         }
         let Some((_, applied)) = kept else { return Ok(()) };
-        let mut result = vec![T::zero(); expected];
         match &self.system {
             Kind::Matrix(system) if system.reorders() => {
+                let mut result = vec![T::zero(); expected];
                 let zeros = |_: usize| T::zero();
                 let [b, x] = &mut self.staged;
                 let staged = &mut [std::mem::take(b), std::mem::take(x)];
@@ -134,11 +147,11 @@ impl<T: Scalar> Prepared<T> {
                 self.staged = std::mem::take(staged);
             }
             system => {
-                applied.apply(&from.to_vec(), &mut result)?;
+                applied.apply_views(from, to.view_mut())?;
                 let factor = system.as_matrix().map_or(Factor::default(), AutoSolver::factor);
                 let exponent = if side == Side::Matrix { -factor.exponent } else { factor.exponent };
                 let factor = Factor { exponent, ..factor };
-                to.iter_mut().zip(&result).for_each(|(to, v)| *to = factor.of(*v));
+                to.mapv_inplace(|v| factor.of(v));
             }
         }
         Ok(())

@@ -110,18 +110,14 @@ impl<T: Scalar> Preconditioned<T> {
     pub fn apply_adjoint(&mut self, r: impl AsVector<T>, mut z: impl AsVectorMut<T>) -> Result<()> {
         self.applied(1, r.as_vector(), z.as_vector_mut())
     }
-    fn applied(&mut self, side: usize, r: ArrayView1<'_, T>, mut z: ArrayViewMut1<'_, T>) -> Result<()> {
+    fn applied(&mut self, side: usize, r: ArrayView1<'_, T>, z: ArrayViewMut1<'_, T>) -> Result<()> {
         let (dev, shared) = (&self.device, &self.shared);
         let applied = match &mut self.applied[side] {
             Some(applied) => applied,
             empty if side == 0 => empty.insert(Applied::new(dev, shared)?),
             empty => empty.insert(Applied::new(dev, &Adjoint(shared))?),
         };
-        let mut result = vec![T::zero(); self.a.cols()];
-        applied.apply(&r.to_vec(), &mut result)?;
-        Error::check_length("a preconditioner", "the result", result.len(), z.len())?;
-        z.iter_mut().zip(result).for_each(|(z, v)| *z = v);
-        Ok(())
+        applied.apply_views(r, z)
     }
 
     /// It as an operator for [`LinearSystem::preconditioner`](crate::LinearSystem::preconditioner), for systems on its device. New

@@ -4,8 +4,7 @@ use super::bytes::{numbers, numbers_mut};
 use crate::Preconditioned;
 use lacuna_engine::{Device, Each, Error, Family, LinOp, NumberType, Result, Scalar, with_each};
 use lacuna_formats::Csr;
-use lacuna_solvers::{Setup, SetupProgress};
-use std::ops::ControlFlow;
+use lacuna_solvers::{Setup, SetupWatch};
 use std::sync::Arc;
 
 /// Preconditioners, by number type.
@@ -18,15 +17,12 @@ impl Family for Placed {
 /// A preconditioner that is set up: see [`Preconditioned`].
 pub struct Preconditioner(Each<Placed>);
 
-/// Called from time to time during a set-up.
-type SetupWatch<'a> = Option<&'a mut dyn FnMut(SetupProgress) -> ControlFlow<()>>;
-
 impl Preconditioner {
     /// Sets a preconditioner up by name.
     ///
     /// # Errors
     /// As [`Preconditioned::watched`].
-    pub fn new(dev: &Device, a: &Matrix, name: &str, watch: SetupWatch<'_>) -> Result<Self> {
+    pub fn new(dev: &Device, a: &Matrix, name: &str, watch: Option<SetupWatch<'_>>) -> Result<Self> {
         with_each!(&a.0, a => placed(dev, a, name, watch).map(Preconditioner))
     }
 
@@ -87,7 +83,7 @@ fn placed<T: Scalar>(
     dev: &Device,
     a: &Arc<Csr<T>>,
     name: &str,
-    watch: SetupWatch<'_>,
+    watch: Option<SetupWatch<'_>>,
 ) -> Result<Each<Placed>> {
     let setup = match watch {
         Some(watch) => Setup::new().watched(watch),
