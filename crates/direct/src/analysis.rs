@@ -13,7 +13,7 @@ use lacuna_formats::algebra::check_hermitian;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// `L Lᴴ`
+    /// `L Lᴴ`, of the matrix or of its negative.
     Cholesky,
     /// `L B Lᴴ` with pivots of one and two rows within supernodes.
     Symmetric,
@@ -46,7 +46,7 @@ pub struct Analysis {
 }
 
 /// Seconds for each row, whatever the kind, in which a solve with the factors is looked at.
-const LOOKING: f64 = 1.5e-7;
+const LOOKING: f64 = 3e-8;
 
 #[derive(Debug)]
 pub(crate) enum Plan {
@@ -66,8 +66,10 @@ impl Analysis {
             if check_hermitian(OPERATION, a).is_err() {
                 return Analysis::planned(a, Kind::Sparse);
             }
-            let is_definite = a.diagonal().iter().all(|d| d.re() > 0.0);
-            Analysis::planned(a, if is_definite { Kind::Cholesky } else { Kind::Symmetric })
+            let diagonal = a.diagonal();
+            let may_be_definite =
+                diagonal.iter().all(|d| d.re() > 0.0) || diagonal.iter().all(|d| d.re() < 0.0);
+            Analysis::planned(a, if may_be_definite { Kind::Cholesky } else { Kind::Symmetric })
         })(a)
     }
 

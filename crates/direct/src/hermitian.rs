@@ -13,13 +13,14 @@ use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
 use lacuna_engine::Result;
 use lacuna_formats::Csr;
+use std::borrow::Cow;
 
 /// Operations for each entry, in units of 40, from which supernodes pay for `L Lᴴ`.
 const SUPERNODES: f64 = 0.5;
 /// Seconds for an operation, for an entry of a front or of what it passes on, for a front, and for an entry of the factor.
-const BY_SUPERNODES: [f64; 4] = [2.8e-11, 2.2e-9, 5.5e-8, 2.1e-8];
+const BY_SUPERNODES: [f64; 4] = [1e-11, 8e-10, 2e-8, 7.5e-9];
 /// Seconds for an operation and an entry.
-const BY_ENTRIES: [f64; 2] = [1.2e-9, 4.5e-8];
+const BY_ENTRIES: [f64; 2] = [4.3e-10, 1.6e-8];
 /// The work of `L B Lᴴ` over that of `L Lᴴ`.
 const INDEFINITE: f64 = 2.5;
 
@@ -85,6 +86,8 @@ fn cost(symbolic: &SymbolicCholesky<u32>) -> (Count, f64) {
 pub(crate) struct Hermitian<W: Number> {
     plan: HermitianPlan,
     values: Vec<W>,
+    /// Whether the negative of the matrix was factored, which may be positive definite.
+    is_negated: bool,
     /// Of pivots of two rows.
     beside: Vec<W>,
     order: Vec<u32>,
@@ -95,6 +98,7 @@ impl<W: Number> Hermitian<W> {
     pub(crate) fn new(a: &Csr<W>, plan: HermitianPlan) -> Result<Self> {
         let mut made = Hermitian {
             values: filled(W::zero(), plan.symbolic.len_val())?,
+            is_negated: false,
             beside: Vec::new(),
             order: Vec::new(),
             inverse: Vec::new(),
@@ -112,9 +116,14 @@ impl<W: Number> Hermitian<W> {
     pub(crate) fn renew(&mut self, a: &Csr<W>) -> Result<()> {
         let n = a.rows();
         let symbolic = &self.plan.symbolic;
+        self.is_negated = self.plan.is_definite && a.get(0, 0).is_some_and(|d| d.re() < 0.0);
+        let values = match self.is_negated {
+            true => Cow::Owned(a.values().iter().map(|v| -*v).collect()),
+            false => Cow::Borrowed(a.values()),
+        };
         guarded(|| {
             let pattern = SymbolicSparseColMatRef::new_checked(n, n, a.row_ptr(), None, a.col_idx());
-            let a = SparseColMatRef::new(pattern, a.values());
+            let a = SparseColMatRef::new(pattern, &values);
             if self.plan.is_definite {
                 let scratch = symbolic.factorize_numeric_llt_scratch::<W>(Par::Seq, Default::default());
                 let mut memory = memory(scratch)?;
@@ -160,6 +169,9 @@ impl<W: Number> Hermitian<W> {
         // The conjugate was factored.
         if self.plan.is_definite {
             LltRef::new(symbolic, &self.values).solve_in_place_with_conj(Conj::Yes, to, Par::Seq, stack);
+            if self.is_negated {
+                x.iter_mut().for_each(|v| *v = -*v);
+            }
         } else {
             let order = PermRef::new_checked(&self.order, &self.inverse, n);
             IntranodeLbltRef::new(symbolic, &self.values, &self.beside, order).solve_in_place_with_conj(
@@ -175,7 +187,11 @@ impl<W: Number> Hermitian<W> {
     pub(crate) fn inertia(&self) -> Inertia {
         let n = self.beside.len();
         if self.plan.is_definite {
-            return Inertia { positive: self.plan.symbolic.nrows(), ..Inertia::default() };
+            let n = self.plan.symbolic.nrows();
+            return match self.is_negated {
+                true => Inertia { negative: n, ..Inertia::default() },
+                false => Inertia { positive: n, ..Inertia::default() },
+            };
         }
         let SymbolicCholeskyRaw::Supernodal(s) = self.plan.symbolic.raw() else { return Inertia::default() };
         let mut diagonal = vec![0.0; n];

@@ -5,7 +5,7 @@
 //!
 //! | [`Kind`] | for | by |
 //! |---|---|---|
-//! | `Cholesky` | Hermitian matrices with a positive diagonal | `L Lᴴ` |
+//! | `Cholesky` | Hermitian matrices whose diagonal is positive, or negative | `L Lᴴ`, of the negative in that case |
 //! | `Symmetric` | other Hermitian matrices | `L B Lᴴ` with pivots of one and two rows |
 //! | `Sparse` | little fill | LU column by column |
 //! | `Fronts` | more fill | LU by dense fronts, pivots within their rows |

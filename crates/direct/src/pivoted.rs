@@ -15,7 +15,7 @@ use lacuna_formats::Csr;
 use lacuna_formats::factor::equilibrated;
 
 /// Seconds for an operation and an entry, where the bounds are reached.
-const SECONDS: [f64; 2] = [5e-10, 3.5e-7];
+const SECONDS: [f64; 2] = [1.7e-10, 1.2e-7];
 /// Operations for each entry of the matrix up to which only one of the matrix and its transpose is looked at, and the part that the
 /// other must take at most to be factored.
 const CHEAP: f64 = 100.0;

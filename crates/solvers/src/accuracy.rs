@@ -34,15 +34,7 @@ pub fn residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> Residual {
         let of_rows = |rows: std::ops::Range<usize>| -> (f64, f64) {
             let mut largest = 0.0f64;
             let squares = rows.map(|i| {
-                let start = [Twice::from(b[i].re()), Twice::from(b[i].im())];
-                let [re, im] = row_residual(a, x, i, start);
-                let size = re.size + im.size;
-                let [re, im] = if !re.cancels() && !im.cancels() {
-                    [re.value(), im.value()]
-                } else {
-                    let start = [Exact::from(b[i].re()), Exact::from(b[i].im())];
-                    row_residual(a, x, i, start).map(|part| part.value())
-                };
+                let ([re, im], size) = row_residual(a, b, x, i);
                 if size > 0.0 {
                     largest = largest.max((re.abs() + im.abs()) / size);
                 }
@@ -56,11 +48,21 @@ pub fn residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> Residual {
     })(a, b, x)
 }
 
+/// `b − A x`, rounded from what [`residual`] sums.
+pub(crate) fn residuals<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> Vec<T> {
+    compiled_here!(T, |a: &Csr<T>, b: &[T], x: &[T]| -> Vec<T> {
+        parallel::collect(a.rows().min(b.len()), ROWS, |i| {
+            let [re, im] = row_residual(a, b, x, i).0;
+            T::from_parts(re, im)
+        })
+    })(a, b, x)
+}
+
 /// `√(‖A‖₁ ‖A‖_∞)`, an upper bound on `‖A‖₂` and on the 2-norm of the matrix of absolute values.
 pub fn norm_bound<T: Scalar>(a: &Csr<T>) -> f64 {
     compiled_here!(T, |a: &Csr<T>| -> f64 {
         let rows = a.rows().div_ceil(PARTS).max(1);
-        let parts = parallel::map(parallel::ranges(a.rows(), rows), |rows| {
+        let parts = parallel::map_large(a.nnz(), parallel::ranges(a.rows(), rows), |rows| {
             let entries = &a.col_idx()[a.row_ptr()[rows.start] as usize..a.row_ptr()[rows.end] as usize];
             let (first, last) = entries.iter().fold((u32::MAX, 0), |(l, h), &j| (l.min(j), h.max(j + 1)));
             let first = first.min(last) as usize;
@@ -91,9 +93,21 @@ trait Sum {
     fn subtract_product(&mut self, a: f64, b: f64);
 }
 
+/// Row `i` of `b − A x`, the real and the imaginary part, and the sum of the moduli of its terms.
+#[inline]
+fn row_residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T], i: usize) -> ([f64; 2], f64) {
+    let [re, im] = subtracted(a, x, i, [Twice::from(b[i].re()), Twice::from(b[i].im())]);
+    let size = re.size + im.size;
+    if !re.cancels() && !im.cancels() {
+        return ([re.value(), im.value()], size);
+    }
+    let start = [Exact::from(b[i].re()), Exact::from(b[i].im())];
+    (subtracted(a, x, i, start).map(|part| part.value()), size)
+}
+
 /// Row `i` of `b − A x`, the real and the imaginary part, from those of `b`.
 #[inline]
-fn row_residual<T: Scalar, S: Sum>(a: &Csr<T>, x: &[T], i: usize, mut sum: [S; 2]) -> [S; 2] {
+fn subtracted<T: Scalar, S: Sum>(a: &Csr<T>, x: &[T], i: usize, mut sum: [S; 2]) -> [S; 2] {
     for (j, v) in a.row_entries(i) {
         let (v, x) = (v, x[j]);
         sum[0].subtract_product(v.re(), x.re());

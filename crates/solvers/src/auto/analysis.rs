@@ -71,19 +71,29 @@ impl<T: Scalar> Analysis<T> {
             PreconditionerChoice::Named(name) => Some(name.clone()),
             _ => None,
         };
-        let (order, mut facts) = ordered(a, &reorder, &scale, automatic && !by_operator, on_host)?;
+        let (mut order, mut facts) = ordered(a, &reorder, &scale, on_host)?;
         let (method_name, own_method) = named_method(asked_method, &options)?;
         let (preconditioner_name, own) = named_preconditioner(asked_preconditioner)?;
-        let plan = plan(
-            &mut facts,
-            &Asked {
-                method: method_name.as_deref().zip(own_method.as_deref()),
-                preconditioner: preconditioner_name.as_deref(),
-                narrow: own.as_ref().is_some_and(|kind| kind.is_narrow()),
-                remembered: remembered.as_ref(),
-                options: &options,
-            },
-        )?;
+        let asked = Asked {
+            method: method_name.as_deref().zip(own_method.as_deref()),
+            preconditioner: preconditioner_name.as_deref(),
+            narrow: own.as_ref().is_some_and(|kind| kind.is_narrow()),
+            remembered: remembered.as_ref(),
+            options: &options,
+        };
+        let given = facts.matrix().clone();
+        let mut plan = plan(&mut facts, &asked)?;
+        // Complete factors find an order of their own.
+        if automatic
+            && !by_operator
+            && !plan.first.is_direct()
+            && !order.moves()
+            && let Some((moved, arranged)) = Order::against_zeros(&given, facts.structure())?
+        {
+            order = moved.with_scales_of(order);
+            facts = Facts::of(arranged, on_host);
+            plan = super::plan(&mut facts, &asked)?;
+        }
         if by_operator && (order.changes() || !facts.factor().is_one()) {
             let operation = "an operator as preconditioner".into();
             let message =
@@ -195,24 +205,16 @@ fn as_stored<T: Scalar>(a: Arc<Csr<T>>, format: Option<&str>) -> Result<(Arc<Csr
     Ok((Arc::new(a.with_values(values)?), rounding))
 }
 
-/// The scales and the order by name, the latter against zeros on the diagonal if the method is chosen too; the matrix with both.
+/// The scales and the order by name; the matrix with both.
 fn ordered<T: Scalar>(
     given: Arc<Csr<T>>,
     name: &str,
     scale: &str,
-    automatic: bool,
     on_host: bool,
 ) -> Result<(Order, Facts<T>)> {
     let (scaled, given) = scaled(given, scale)?;
     let (order, arranged) = Order::new(given, name)?;
-    let facts = Facts::of(arranged, on_host);
-    if automatic
-        && !order.moves()
-        && let Some((moved, arranged)) = Order::against_zeros(facts.matrix(), facts.structure())?
-    {
-        return Ok((moved.of_scaled(scaled), Facts::of(arranged, on_host)));
-    }
-    Ok((order.of_scaled(scaled), facts))
+    Ok((order.of_scaled(scaled), Facts::of(arranged, on_host)))
 }
 
 /// The method that was asked for, with its name.

@@ -1,6 +1,6 @@
 //! When complete factors come before any iteration.
 use super::Facts;
-use super::pace::seconds_of_iteration;
+use super::pace::Pace;
 use super::plan::{Candidate, Cost, DIRECT, Plan, When};
 use super::rules::Chosen;
 use crate::{Amg, Multigrid, name_of};
@@ -8,27 +8,33 @@ use lacuna_engine::Scalar;
 use lacuna_formats::parallel;
 use std::time::Duration;
 
+/// Rows looked at by a thread at a time.
+const GRAIN: usize = 4096;
 /// Seconds in which an order is found and the factors are counted, per entry and per row of the matrix.
-const COUNTING: [f64; 2] = [7e-8, 7e-7];
-/// Seconds of what iterations need besides a set-up: a format, vectors, a program.
-const PREPARING: f64 = 6e-4;
-/// Iterations that a method is expected to take: in general; if the diagonal dominates in half of the rows; and if the diagonal
-/// has zeros or changes sign, which takes `idr` about as many as there are unknowns.
+const COUNTING: [f64; 2] = [6e-8, 5e-8];
+/// Iterations that a method is expected to take: in general; if the diagonal dominates in half of the rows; if it all but dominates
+/// there, and its entries are much the same, or very different, as those of diffusion with such coefficients; `minres`, which is taken
+/// if the diagonal changes sign; and `idr`, taken if that has zeros too, which needs about as many as there are unknowns.
 const USUAL: f64 = 100.0;
 const FEW: f64 = 10.0;
-const MANY: f64 = 2000.0;
-/// A row is dominated by its diagonal if the moduli of its couplings add up to at most this part of it.
+const SMOOTH: f64 = 50.0;
+const ROUGH: f64 = 300.0;
+const MANY: f64 = 1000.0;
+const MOST: f64 = 2000.0;
+/// A row is dominated, or all but dominated, by its diagonal if the moduli of its couplings add up to at most this part of it.
 const DOMINATED: f64 = 0.6;
-/// The part of those iterations in whose time the factors are counted.
-const TO_COUNT: f64 = 0.25;
-/// Vectors that an iteration reads or writes.
-const VECTORS: usize = 10;
+const ALL_BUT: f64 = 1.1;
+/// Entries of the diagonal are much the same, or very different, by the ratio of those that a tenth of all exceeds to those that all
+/// but a tenth exceeds.
+const SAME: f64 = 2.0;
+const DIFFERENT: f64 = 10.0;
 
 /// When complete factors come first, for people who have not chosen yet.
 pub(super) fn condition() -> String {
     format!(
         "complete factors are expected to take no longer than {USUAL} iterations, than {FEW} if the diagonal dominates in half of \
-         the rows, or than {MANY} of `idr`; the method is then `richardson`, which refines the solution"
+         the rows, than {SMOOTH} to {ROUGH} if it all but does, more where its entries differ more, than {MANY} of `minres`, or \
+         than {MOST} of `idr`; the method is then `richardson`, which refines the solution"
     )
 }
 
@@ -41,23 +47,41 @@ pub(super) fn counting((rows, nnz): (usize, usize)) -> f64 {
 /// Iterations that the first method of a plan is expected to take.
 fn expected<T: Scalar>(facts: &Facts<T>, method: &str) -> f64 {
     let a = facts.matrix();
-    let dominated = |i: usize| {
+    let row = |i: usize| {
         let (mut diagonal, mut others) = (0.0, 0.0);
         for (j, v) in a.row_entries(i) {
             *if i == j { &mut diagonal } else { &mut others } += v.modulus();
         }
-        others <= DOMINATED * diagonal
+        (diagonal, others)
     };
-    let counts = parallel::map(a.row_shares(), |run| run.filter(|&i| dominated(i)).count());
+    let rows: Vec<(f64, f64)> = parallel::collect(a.rows(), GRAIN, row);
+    let in_half = |part: f64| 2 * rows.iter().filter(|(d, others)| *others <= part * d).count() >= rows.len();
+    if in_half(DOMINATED) {
+        return FEW;
+    }
     match method {
-        _ if 2 * counts.into_iter().sum::<usize>() >= a.rows() => FEW,
-        "idr" => MANY,
+        "idr" if facts.structure().pattern_symmetric || facts.structure().zero_diagonal == 0 => MOST,
+        // Rows in another order would take zeros from the diagonal of a pattern without symmetry, for `bicgstab`.
+        "idr" | "minres" => MANY,
+        _ if in_half(ALL_BUT) => match spread(rows.iter().map(|(diagonal, _)| *diagonal).collect()) {
+            ..SAME => SMOOTH,
+            DIFFERENT.. => ROUGH,
+            _ => USUAL,
+        },
         _ => USUAL,
     }
 }
 
+/// The ratio of the number that a tenth of all exceeds to that which all but a tenth exceeds.
+fn spread(mut all: Vec<f64>) -> f64 {
+    let Some(last) = all.len().checked_sub(1) else { return 1.0 };
+    let [low, high] =
+        [last / 10, last - last / 10].map(|at| *all.select_nth_unstable_by(at, f64::total_cmp).1);
+    high / low
+}
+
 /// Puts complete factors first if they are expected to take less than the iterations would. They are counted before anything is
-/// made for the device, unless that alone would take longer than a part of the iterations.
+/// made for the device, unless that alone would take longer than the iterations.
 pub(super) fn considered<T: Scalar>(mut plan: Plan, facts: &Facts<T>) -> Plan {
     let Some(at) = plan.others.iter().position(|other| other.is_direct() && other.cost == Cost::Counted)
     else {
@@ -68,22 +92,22 @@ pub(super) fn considered<T: Scalar>(mut plan: Plan, facts: &Facts<T>) -> Plan {
         return plan;
     }
     let a = facts.matrix();
-    let bytes = a.nnz() * (size_of::<T>() + 4) + a.rows() * VECTORS * size_of::<T>();
-    let iteration = seconds_of_iteration(bytes, facts.on_host());
-    let iterations = expected(facts, name_of(&plan.first.method.name));
-    if counting((a.rows(), a.nnz())) > PREPARING + TO_COUNT * iterations * iteration {
+    let first = name_of(&plan.first.method.name);
+    let Pace { preparing, iteration } = Pace::of(first, a, facts.on_host());
+    let iterations = expected(facts, first);
+    let iterating = preparing + iterations * iteration;
+    if counting((a.rows(), a.nnz())) > iterating {
         return plan;
     }
     let Some(seconds) = facts.factors().map(|counted| counted.seconds) else { return plan };
     plan.others[at].cost = Cost::Known(Duration::from_secs_f64(seconds));
-    if seconds > PREPARING + iterations * iteration {
+    if seconds > iterating {
         return plan;
     }
-    let first = name_of(&plan.first.method.name);
     let why = format!(
         "complete factors are expected in {:.2} ms, {iterations} iterations of {first} in {:.2} ms",
         seconds * 1e3,
-        iterations * iteration * 1e3
+        iterating * 1e3
     );
     let direct = plan.others.remove(at);
     // Where pivots were replaced, refinement may fail, and a Krylov method needs a step for each.

@@ -67,6 +67,13 @@ impl Order {
         self
     }
 
+    /// The same order with the scales of another.
+    pub(super) fn with_scales_of(self, other: Order) -> Self {
+        let rows = Side { exponents: other.rows.exponents, ..self.rows };
+        let columns = Side { exponents: other.columns.exponents, ..self.columns };
+        Order { rows, columns, scaling: other.scaling, ..self }
+    }
+
     /// Rows in an order with large entries on the diagonal, if there is one without zeros.
     fn with_heavy_diagonal<T: Scalar>(a: Arc<Csr<T>>) -> Result<(Self, Arc<Csr<T>>)> {
         let Some(rows) = heaviest_diagonal(&a) else {

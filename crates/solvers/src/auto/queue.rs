@@ -19,9 +19,9 @@ const EXHAUSTED_FROM: u64 = 100;
 /// Iterations after which the cost of a direct solve may be estimated.
 const FIRST_ESTIMATE: u64 = 50;
 /// It is made once the iterations took this many times as long.
-const EARLIEST: f64 = 1.0;
+const EARLIEST: f64 = 2.0;
 /// Seconds of a candidate besides its set-up: its vectors and its program.
-const OVERHEAD: f64 = 1e-3;
+const OVERHEAD: f64 = 2e-4;
 /// Seconds of estimating that are spent while a method may still converge.
 const MAX_ESTIMATING: f64 = 0.5;
 /// A direct solve is preferred to an incomplete factorisation at this many times its cost.

@@ -31,10 +31,15 @@ impl<T: Scalar> Continuation<'_, T> {
         self.outcome.reason == Reason::Stagnated && is_rounding::<T>(measured)
     }
 
+    /// Whether a residual meets the tolerance.
+    pub(super) fn meets(&self, measured: Measured) -> bool {
+        measured.residual <= SLACK * tolerance(self.system, self.norm)
+    }
+
     /// Whether `x` meets the tolerance, or nothing more should be tried.
     pub(super) fn is_final(&mut self, measured: Measured) -> bool {
+        let meets = self.meets(measured);
         let outcome = &mut *self.outcome;
-        let meets = measured.residual <= SLACK * tolerance(self.system, self.norm);
         if outcome.converged() && !meets {
             // The device was deceived by rounding: the residual does not meet the tolerance.
             outcome.reason = Reason::Stagnated;
