@@ -1,7 +1,7 @@
 //! Several backends at once, each in its own thread.
 use crate::bits::Trace;
 use crate::reference;
-use crate::solves::{Case, solve};
+use crate::solves::{Solve, solve};
 use lacuna_engine::{Device, Scalar};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ const THREADS: usize = 8;
 
 /// Eight threads, each with its own backend, solve at once: all finish, with the reference's bits.
 pub fn several_backends_at_once<T: Scalar>(make: fn() -> Device) {
-    let case = |name| Case { matrix: "gen:poisson2d:70x71", method: name, precond: "jacobi", max_iters: 25 };
+    let case = |name| Solve { matrix: "gen:poisson2d:70x71", method: name, precond: "jacobi", max_iters: 25 };
     let names = ["cg", "bicgstab", "gmres", "classical-cg"];
     let want: Vec<Trace<T>> = names.iter().map(|name| solve(&reference(), &case(name))).collect();
     let (sender, receiver) = mpsc::channel();
@@ -19,7 +19,8 @@ pub fn several_backends_at_once<T: Scalar>(make: fn() -> Device) {
         let (sender, name) = (sender.clone(), names[thread % names.len()]);
         std::thread::spawn(move || {
             let dev = &make().scope();
-            let case = Case { matrix: "gen:poisson2d:70x71", method: name, precond: "jacobi", max_iters: 25 };
+            let case =
+                Solve { matrix: "gen:poisson2d:70x71", method: name, precond: "jacobi", max_iters: 25 };
             let traces: Vec<Trace<T>> = (0..2).map(|_| solve(dev, &case)).collect();
             // The receiver is gone if another thread has already failed the test.
             let _ = sender.send((thread, traces));

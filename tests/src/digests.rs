@@ -6,7 +6,7 @@
 //! Left out is `direct`, whose factors depend on the instruction set.
 use crate::bits::Trace;
 use crate::numbers::generated;
-use crate::solves::{Case, right_hand_side, solve_with, solver_in};
+use crate::solves::{Solve, right_hand_side, solve_with, solver_in};
 use lacuna_engine::NumberType::{self, C32, C64, F32, F64};
 use lacuna_engine::{Complex32, Complex64, Device, Error, Scalar, with_number};
 use lacuna_formats::convert;
@@ -60,7 +60,7 @@ fn line<T: Scalar>(make: fn() -> Device, case: &Row) -> Option<String> {
     let options = Options::default().restart(12);
     let max_iters = 20;
     let stop = Stop::default().rtol(0.0).max_iters(max_iters);
-    let case_of = Case { matrix, method, precond, max_iters };
+    let case_of = Solve { matrix, method, precond, max_iters };
     let (_, mut solver) = solver_in(dev, &a, stored, &case_of, &options, stop);
     let mut x = vec![T::zero(); a.cols()];
     let trace: Trace<T> = solve_with(dev, &mut solver, &right_hand_side(a.rows(), 1), &mut x);

@@ -3,7 +3,7 @@ use crate::bits::{Trace, cells_of, download, same, upload};
 use crate::cells::hessenberg;
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
-use crate::solves::{Case, rapid, solver, solver_with, tolerance, usual};
+use crate::solves::{Solve, rapid, solver, solver_with, tolerance, usual};
 use lacuna_engine::{
     Device, Diagonal, Error, Expr, History, Identity, LinOp, Pass, Product, Reason, Recorder, Run, Scalar,
     Shifted, Sum,
@@ -12,9 +12,9 @@ use lacuna_formats::Csr;
 use lacuna_solvers::{METHODS, Options, Solver, Stop, method};
 use std::sync::Arc;
 
-fn case(method: &'static str) -> Case {
+fn case(method: &'static str) -> Solve {
     let info = METHODS.iter().find(|info| info.name == method);
-    Case { matrix: "gen:poisson2d:13x11", method, precond: info.map_or("none", usual), max_iters: 300 }
+    Solve { matrix: "gen:poisson2d:13x11", method, precond: info.map_or("none", usual), max_iters: 300 }
 }
 
 /// Fails unless the result is an error whose text contains the words.
@@ -302,7 +302,7 @@ pub fn program_rules<T: Scalar>(make: fn() -> Device) {
 pub fn tiny_systems<T: Scalar>(make: fn() -> Device) {
     for info in METHODS {
         for precond in ["none", usual(info)] {
-            let case = Case { precond, ..case(info.name) };
+            let case = Solve { precond, ..case(info.name) };
             let dev = &make().scope();
             let nothing = Csr::<T>::new(0, 0, vec![0], vec![], vec![]).unwrap();
             let (_, mut solver_0) = solver(dev, &nothing, &case);
@@ -337,7 +337,7 @@ pub fn singular_breakdown<T: Scalar>(make: fn() -> Device) {
     };
     for guess in [[0.0, 0.0, 0.0], [0.0, 0.9, 0.9]] {
         let dev = &make().scope();
-        let (_, mut solver) = solver(dev, &shift, &Case { precond: "none", ..case("gmres") });
+        let (_, mut solver) = solver(dev, &shift, &Solve { precond: "none", ..case("gmres") });
         let mut x = guess.map(T::from_real);
         let before = of(&x);
         let outcome = solver.solve(&b, &mut x).unwrap();

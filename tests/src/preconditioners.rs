@@ -1,7 +1,7 @@
 //! Preconditioners under solves: cycles over levels, options away from their defaults, user-defined ones, new values.
 use crate::numbers::generated;
 use crate::on_both;
-use crate::solves::{Case, placed, right_hand_side, solve, solve_with, tolerance};
+use crate::solves::{Solve, placed, right_hand_side, solve, solve_with, tolerance};
 use lacuna_engine::{Device, Error, Format, LinOp, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{Csr, Triplets, convert};
 use lacuna_solvers::{
@@ -23,7 +23,7 @@ pub fn multigrid<T: Scalar>(make: fn() -> Device) {
             ("gen:convection:21x17", "bicgstab"),
             ("gen:poisson2d:41x39", "gmres"),
         ] {
-            let case = Case { matrix, method, precond, max_iters: 40 };
+            let case = Solve { matrix, method, precond, max_iters: 40 };
             on_both!(make, format!("{case:?}"), |dev| { solve::<T>(dev, &case) });
         }
     }
@@ -38,7 +38,7 @@ pub fn grids<T: Scalar>(make: fn() -> Device) {
         ("gen:poisson3d:13x12x11", "multigrid:coarsest=30"),
         ("gen:poisson3d:12x7x9:27", "multigrid:coarsest=1"),
     ] {
-        let case = Case { matrix, method: "cg", precond, max_iters: 40 };
+        let case = Solve { matrix, method: "cg", precond, max_iters: 40 };
         on_both!(make, format!("{case:?}"), |dev| { solve::<T>(dev, &case) });
     }
 }
@@ -46,7 +46,7 @@ pub fn grids<T: Scalar>(make: fn() -> Device) {
 /// Preconditioners with options that select other code paths.
 pub fn variants<T: Scalar>(make: fn() -> Device) {
     for (matrix, method, precond) in VARIANTS {
-        let case = Case { matrix, method, precond, max_iters: 40 };
+        let case = Solve { matrix, method, precond, max_iters: 40 };
         on_both!(make, format!("{case:?}"), |dev| { solve::<T>(dev, &case) });
     }
 }
@@ -155,7 +155,7 @@ pub fn new_values<T: Scalar>(make: fn() -> Device) {
             if !(format == "csr" || precond.name == "jacobi") {
                 continue;
             }
-            let case = Case {
+            let case = Solve {
                 matrix: "gen:poisson2d:21x17",
                 method: "bicgstab",
                 precond: precond.name,

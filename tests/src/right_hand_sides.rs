@@ -2,7 +2,7 @@
 use crate::bits::{Trace, same};
 use crate::numbers::{Rng, generated};
 use crate::on_both;
-use crate::solves::{Case, placed, solver_with, tolerance};
+use crate::solves::{Solve, placed, solver_with, tolerance};
 use lacuna_engine::{Device, LinOp, Scalar};
 use lacuna_solvers::{ColumnSolver, METHODS, Options, RightHandSide, Stop, method};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub fn agree<T: Scalar>(make: fn() -> Device) {
         .flat_map(|info| MATRICES.map(|matrix| (info, matrix)))
         .flat_map(|(info, matrix)| PRECONDITIONERS.map(|precond| (info, matrix, precond)))
     {
-        let case = Case { matrix, method: info.name, precond, max_iters: 200 };
+        let case = Solve { matrix, method: info.name, precond, max_iters: 200 };
         let a = generated::<T>(matrix);
         let (n, stop) = (a.rows(), Stop::default().rtol(tolerance::<T>()).max_iters(200));
         let mut takes = false;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// A system and a method.
 #[derive(Clone, Copy, Debug)]
-pub struct Case {
+pub struct Solve {
     /// The matrix, by name.
     pub matrix: &'static str,
     /// The method, by name.
@@ -50,7 +50,7 @@ pub(crate) fn right_hand_side<T: Scalar>(n: usize, seed: u64) -> Vec<T> {
 ///
 /// # Panics
 /// If it cannot be created.
-pub fn solver<T: Scalar>(dev: &Scope, a: &Csr<T>, case: &Case) -> (Matrix<T>, Solver<T>) {
+pub fn solver<T: Scalar>(dev: &Scope, a: &Csr<T>, case: &Solve) -> (Matrix<T>, Solver<T>) {
     let options = Options::default().restart(12);
     let stop = Stop::default().rtol(tolerance::<T>()).max_iters(case.max_iters);
     solver_with(dev, a, case, &options, stop)
@@ -63,7 +63,7 @@ pub fn solver<T: Scalar>(dev: &Scope, a: &Csr<T>, case: &Case) -> (Matrix<T>, So
 pub fn solver_with<T: Scalar>(
     dev: &Scope,
     a: &Csr<T>,
-    case: &Case,
+    case: &Solve,
     options: &Options,
     stop: Stop,
 ) -> (Matrix<T>, Solver<T>) {
@@ -78,7 +78,7 @@ pub(crate) fn solver_in<T: Scalar>(
     dev: &Scope,
     a: &Csr<T>,
     stored: Arc<dyn Format<T>>,
-    case: &Case,
+    case: &Solve,
     options: &Options,
     stop: Stop,
 ) -> (Matrix<T>, Solver<T>) {
@@ -123,7 +123,7 @@ pub fn placed<T: Scalar>(dev: &Scope, name: &str, host: &Csr<T>, a: Matrix<T>) -
 ///
 /// # Panics
 /// If it cannot be created.
-pub fn solve<T: Scalar>(dev: &Scope, case: &Case) -> Trace<T> {
+pub fn solve<T: Scalar>(dev: &Scope, case: &Solve) -> Trace<T> {
     let a = generated::<T>(case.matrix);
     let (_, mut solver) = solver(dev, &a, case);
     solve_with(dev, &mut solver, &right_hand_side(a.rows(), 1), &mut vec![T::zero(); a.rows()])
@@ -137,7 +137,7 @@ pub(crate) fn solve_with<T: Scalar>(_dev: &Scope, solver: &mut Solver<T>, b: &[T
 }
 
 /// Every method with every preconditioner, and with every suitable matrix: the matrices alternate.
-fn cases<T: Scalar>(max_iters: u64) -> Vec<Case> {
+fn cases<T: Scalar>(max_iters: u64) -> Vec<Solve> {
     let mut cases = Vec::new();
     let hermitian = |name: &&str| Structure::of(&generated::<T>(name)).hermitian;
     let stencil = |name: &&str| Stencil::from_csr(&generated::<T>(name)).is_ok();
@@ -154,7 +154,7 @@ fn cases<T: Scalar>(max_iters: u64) -> Vec<Case> {
                 _ => &all,
             };
             let matrix = matrices[(at + turn) % matrices.len()];
-            cases.push(Case { matrix, method: info.name, precond: precond.name, max_iters });
+            cases.push(Solve { matrix, method: info.name, precond: precond.name, max_iters });
         }
     }
     cases
@@ -171,10 +171,10 @@ pub fn agree<T: Scalar>(make: fn() -> Device) {
 pub fn parallel_sizes<T: Scalar>(make: fn() -> Device) {
     for info in METHODS {
         let case =
-            Case { matrix: "gen:poisson2d:211x193", method: info.name, precond: usual(info), max_iters: 8 };
+            Solve { matrix: "gen:poisson2d:211x193", method: info.name, precond: usual(info), max_iters: 8 };
         on_both!(make, format!("{case:?}"), |dev| { solve::<T>(dev, &case) });
     }
-    let case = Case { matrix: "gen:power-law:20000", method: "bicgstab", precond: "jacobi", max_iters: 8 };
+    let case = Solve { matrix: "gen:power-law:20000", method: "bicgstab", precond: "jacobi", max_iters: 8 };
     on_both!(make, format!("{case:?}"), |dev| { solve::<T>(dev, &case) });
 }
 
@@ -184,7 +184,7 @@ pub fn again<T: Scalar>(make: fn() -> Device) {
     let methods = METHODS.iter().map(|info| (info.name, usual(info)));
     let preconds = PRECONDITIONERS.iter().map(|precond| ("bicgstab", precond.name));
     for (method, precond) in methods.chain(preconds) {
-        let case = Case { matrix: "gen:poisson2d:21x17", method, precond, max_iters: 60 };
+        let case = Solve { matrix: "gen:poisson2d:21x17", method, precond, max_iters: 60 };
         let a = generated::<T>(case.matrix);
         let n = a.rows();
         let dev = &make().scope();
@@ -206,7 +206,7 @@ pub fn again<T: Scalar>(make: fn() -> Device) {
 pub fn warm_start<T: Scalar>(make: fn() -> Device) {
     for info in rapid() {
         let case =
-            Case { matrix: "gen:poisson2d:21x17", method: info.name, precond: usual(info), max_iters: 400 };
+            Solve { matrix: "gen:poisson2d:21x17", method: info.name, precond: usual(info), max_iters: 400 };
         let a = generated::<T>(case.matrix);
         let b = right_hand_side::<T>(a.rows(), 1);
         on_both!(make, format!("{case:?}"), |dev| {
@@ -236,7 +236,7 @@ pub fn cancelled<T: Scalar>(make: fn() -> Device) {
     for info in rapid() {
         // Thousands of iterations away from a solution.
         let case =
-            Case { matrix: "gen:poisson1d:20000", method: info.name, precond: "none", max_iters: 20_000 };
+            Solve { matrix: "gen:poisson1d:20000", method: info.name, precond: "none", max_iters: 20_000 };
         let a = generated::<T>(case.matrix);
         let n = a.rows();
         let dev = &make().scope();
@@ -265,7 +265,7 @@ pub fn cancelled<T: Scalar>(make: fn() -> Device) {
         used.set_stop(Stop::default().rtol(tolerance::<T>()).max_iters(30));
         let got = solve_with(dev, &mut used, &b, &mut vec![T::zero(); n]);
         let fresh = &make().scope();
-        let (_, mut fresh_solver) = solver(fresh, &a, &Case { max_iters: 30, ..case });
+        let (_, mut fresh_solver) = solver(fresh, &a, &Solve { max_iters: 30, ..case });
         let want = solve_with(fresh, &mut fresh_solver, &b, &mut vec![T::zero(); n]);
         got.agrees_with(&want, &format!("{case:?} after a cancelled solve"));
     }
@@ -275,7 +275,7 @@ pub fn cancelled<T: Scalar>(make: fn() -> Device) {
 pub fn gmres_variants<T: Scalar>(make: fn() -> Device) {
     let every =
         [Orthogonalization::ClassicalTwice, Orthogonalization::Classical, Orthogonalization::Modified];
-    let case = Case { matrix: "gen:convection:11x12:10", method: "gmres", precond: "jacobi", max_iters: 30 };
+    let case = Solve { matrix: "gen:convection:11x12:10", method: "gmres", precond: "jacobi", max_iters: 30 };
     let a = generated::<T>(case.matrix);
     let b = right_hand_side::<T>(a.rows(), 1);
     for orthogonalization in every {
@@ -283,7 +283,7 @@ pub fn gmres_variants<T: Scalar>(make: fn() -> Device) {
             for restart in [0, 1, 7, 1000] {
                 let options =
                     Options::default().restart(restart).orthogonalization(orthogonalization).side(side);
-                let case = Case { precond, max_iters: if restart == 1000 { 200 } else { 30 }, ..case };
+                let case = Solve { precond, max_iters: if restart == 1000 { 200 } else { 30 }, ..case };
                 let stop = Stop::default().rtol(tolerance::<T>()).max_iters(case.max_iters);
                 on_both!(make, format!("{case:?} {options:?}"), |dev| {
                     let (_, mut solver) = solver_with(dev, &a, &case, &options, stop);
@@ -300,7 +300,7 @@ pub fn scaled_exactly<T: Scalar>(make: fn() -> Device) {
     let far = (T::MAX.log2() * 0.49) as i32;
     for info in rapid() {
         let case =
-            Case { matrix: "gen:poisson2d:15x14", method: info.name, precond: usual(info), max_iters: 400 };
+            Solve { matrix: "gen:poisson2d:15x14", method: info.name, precond: usual(info), max_iters: 400 };
         let a = generated::<T>(case.matrix);
         // Integers, so that no element of b is much smaller than the others.
         let whole = |v: T| T::from_parts((8.0 * v.re()).ceil(), (8.0 * v.im()).ceil());

@@ -1,7 +1,7 @@
 //! Sparse algebra on a device: products have the bits of those that the host computes, sets are the same.
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
-use crate::solves::{Case, solve};
+use crate::solves::{Solve, solve};
 use lacuna_engine::{
     CompressedRows, Device, Double, Each, Error, Format, FormatRefs, Graph, Products, Result, Scalar, Scope,
 };
@@ -277,7 +277,7 @@ pub fn set_ups<T: Scalar>(make: fn() -> Device) {
 pub fn large_levels<T: Scalar>(make: fn() -> Device) {
     let cases = [("gen:poisson2d:180x180", "cg", "amg"), ("gen:convection:60x70x12:3", "bicgstab", "amg")];
     for (matrix, method, precond) in cases {
-        let case = Case { matrix, method, precond, max_iters: 3 };
+        let case = Solve { matrix, method, precond, max_iters: 3 };
         on_both!(make, matrix, |dev| { solve::<T>(dev, &case) });
     }
 }

@@ -7,7 +7,7 @@
 use crate::formats::every;
 use crate::numbers::generated;
 use crate::on_both;
-use crate::solves::{Case, right_hand_side, solve_with, solver_in};
+use crate::solves::{Solve, right_hand_side, solve_with, solver_in};
 use lacuna_engine::{Device, Scalar};
 use lacuna_solvers::{METHODS, MethodInfo, Options, PRECONDITIONERS, PrecondInfo, Stop};
 
@@ -78,7 +78,7 @@ pub fn equal_bits<T: Scalar>(make: fn() -> Device) {
         };
         let stored = formats.iter().find(|(name, _)| *name == format).map(|(_, stored)| stored.clone());
         let stored = stored.unwrap_or_else(|| panic!("{matrix} in {format}"));
-        let case = Case { matrix, method: info.name, precond: precond.name, max_iters };
+        let case = Solve { matrix, method: info.name, precond: precond.name, max_iters };
         on_both!(make, format!("{case:?} in {format}"), |dev| {
             let (_, mut solver) = solver_in(dev, a, stored.clone(), &case, &options, stop);
             solve_with::<T>(dev, &mut solver, &b, &mut vec![T::zero(); b.len()])

@@ -4,7 +4,7 @@ use lacuna_engine::{Complex32, Complex64, Device, Reason};
 use lacuna_solvers::{Options, Stop};
 use lacuna_tests::conformance;
 use lacuna_tests::numbers::generated;
-use lacuna_tests::solves::{Case, solver_with};
+use lacuna_tests::solves::{Solve, solver_with};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -37,7 +37,7 @@ fn numbers_of_threads_that_there_cannot_be_are_refused() {
 /// solve.
 #[test]
 fn a_panic_of_the_caller_ends_the_run() {
-    let case = Case { matrix: "gen:poisson2d:300x300", method: "cg", precond: "none", max_iters: 1_000_000 };
+    let case = Solve { matrix: "gen:poisson2d:300x300", method: "cg", precond: "none", max_iters: 1_000_000 };
     let (a, dev) = (generated::<f64>(case.matrix), &Device::new(shared(2).expect("a CPU backend")).scope());
     let stop = Stop::default().rtol(0.0).max_iters(case.max_iters);
     let (_, mut solver) = solver_with(dev, &a, &case, &Options::default(), stop);

@@ -9,6 +9,7 @@ mod pass;
 
 pub use backend::Wrong;
 
+use crate::instances::Case;
 use lacuna_engine::Device;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -137,14 +138,11 @@ fn noticing(group: &str) -> &'static [(&'static str, &'static [Fault])] {
     }
 }
 
-/// A case of the suite.
-pub type Case = (&'static str, fn(fn() -> Device));
-
 /// Fails unless a group notices its faults, and only them.
 ///
 /// # Panics
 /// If a case fails without a fault, or passes with one.
-pub fn notices(group: &str, cases: &[Case]) {
+pub fn notices(group: &str, cases: &[(&str, Case)]) {
     for (name, faults) in noticing(group) {
         let case = cases.iter().find(|(case, _)| case == name);
         let (_, case) = case.unwrap_or_else(|| panic!("the group `{group}` has no case `{name}`"));
