@@ -206,6 +206,7 @@ pub enum ErrorKind {
     Function = 6,
     /// Something that is in use.
     Busy = 7,
+    // 8 is a panic that the C interface caught, which is no error of this type.
     /// A file that could not be read, written or parsed.
     File = 9,
     /// The caller asked to stop.
