@@ -42,9 +42,9 @@ pub fn agree<T: Scalar>(make: fn() -> Device) {
             let m = placed(dev, precond, &a, operator);
             let m = m.as_ref().map(|m| m as &dyn LinOp<T>);
             let method = method(info.name, &options).unwrap();
-            if let Some(method) = method.columns() {
+            if method.columns().is_some() {
                 takes = true;
-                let mut together = ColumnSolver::new(dev, &operator, m, method, 4).unwrap();
+                let mut together = ColumnSolver::new(dev, &operator, m, &*method, 4).unwrap();
                 let (_, mut alone) = solver_with(dev, &a, &case, &options, stop);
                 let mut solution = vec![T::zero(); n];
                 alone.solve(&Rng::new(2).vector(n), &mut solution).unwrap();

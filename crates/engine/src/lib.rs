@@ -48,7 +48,8 @@ pub use ir::steps::{Operands, Steps, Stride};
 pub use ir::triangle::{Triangle, not_triangular};
 pub use num_complex::{Complex, Complex32, Complex64};
 pub use operator::{
-    Adjoint, Diagonal, Identity, LinOp, Product, Scaled, Shifted, Sum, Transposed, WithAdjoint, WithTranspose,
+    Adjoint, AnyOp, Diagonal, Identity, LinOp, Product, Scaled, Shifted, Sum, Transposed, WithAdjoint,
+    WithTranspose,
 };
 pub use reason::{NotConverged, Reason};
 pub use run::aligned::AlignedVec;

@@ -1,12 +1,12 @@
 //! Operators that map a vector to a vector by recording operations.
-use crate::{Basis, Cell, Error, Matrix, Pass, Recorder, Scalar, Vector};
+use crate::{Basis, Cell, Error, Matrix, Pass, Recorder, Scalar, Untyped, Vector};
 
 /// A matrix, a preconditioner, or anything else that can record `y ← A x`.
 ///
 /// Implementations **must** complete `y` before `then` runs, **must not** change `x`, and **should** pass
 /// `then` to the operation that writes `y`, so that it is fused. Scratch vectors are allocated beforehand or
 /// by the recorder.
-pub trait LinOp<T: Scalar> {
+pub trait LinOp<T = Untyped> {
     /// Rows and columns.
     fn shape(&self) -> (usize, usize);
     /// Records `y ← A x`, then `then` on the rows just computed. `x` and `y` have the right lengths and are
@@ -36,7 +36,7 @@ pub trait LinOp<T: Scalar> {
     }
     /// Records `y ← Aᴴ x`, then `then`. Provided: the transpose for a real operator; fails for a complex one.
     fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
-        if !T::KIND.is_complex() {
+        if !k.kind().is_complex() {
             return self.apply_transpose(k, x, y, then);
         }
         k.fail(Error::Unsupported {
@@ -46,7 +46,7 @@ pub trait LinOp<T: Scalar> {
     }
 }
 
-impl<T: Scalar> LinOp<T> for Matrix<T> {
+impl<T> LinOp<T> for Matrix<T> {
     fn shape(&self) -> (usize, usize) {
         (self.rows, self.cols)
     }
@@ -62,7 +62,7 @@ impl<T: Scalar> LinOp<T> for Matrix<T> {
 #[derive(Clone, Copy, Debug)]
 pub struct Identity(pub usize);
 
-impl<T: Scalar> LinOp<T> for Identity {
+impl<T> LinOp<T> for Identity {
     fn shape(&self) -> (usize, usize) {
         (self.0, self.0)
     }
@@ -82,7 +82,7 @@ impl<T: Scalar> LinOp<T> for Identity {
 #[derive(Clone, Copy, Debug)]
 pub struct Diagonal<T>(pub Vector<T>);
 
-impl<T: Scalar> LinOp<T> for Diagonal<T> {
+impl<T> LinOp<T> for Diagonal<T> {
     fn shape(&self) -> (usize, usize) {
         (self.0.len, self.0.len)
     }
@@ -100,7 +100,7 @@ impl<T: Scalar> LinOp<T> for Diagonal<T> {
 /// `y ← c A x`
 pub struct Scaled<'a, T>(pub Cell<T>, pub &'a dyn LinOp<T>);
 
-impl<T: Scalar> LinOp<T> for Scaled<'_, T> {
+impl<T> LinOp<T> for Scaled<'_, T> {
     fn shape(&self) -> (usize, usize) {
         self.1.shape()
     }
@@ -121,7 +121,7 @@ impl<T: Scalar> LinOp<T> for Scaled<'_, T> {
 /// `y ← A x + c x`, a shifted square operator.
 pub struct Shifted<'a, T>(pub &'a dyn LinOp<T>, pub Cell<T>);
 
-impl<T: Scalar> LinOp<T> for Shifted<'_, T> {
+impl<T> LinOp<T> for Shifted<'_, T> {
     fn shape(&self) -> (usize, usize) {
         self.0.shape()
     }
@@ -142,7 +142,7 @@ impl<T: Scalar> LinOp<T> for Shifted<'_, T> {
 /// `y ← A x + B x`
 pub struct Sum<'a, T>(pub &'a dyn LinOp<T>, pub &'a dyn LinOp<T>);
 
-impl<T: Scalar> LinOp<T> for Sum<'_, T> {
+impl<T> LinOp<T> for Sum<'_, T> {
     fn shape(&self) -> (usize, usize) {
         self.0.shape()
     }
@@ -169,7 +169,7 @@ impl<T: Scalar> LinOp<T> for Sum<'_, T> {
 /// `y ← A (B x)`
 pub struct Product<'a, T>(pub &'a dyn LinOp<T>, pub &'a dyn LinOp<T>);
 
-impl<T: Scalar> LinOp<T> for Product<'_, T> {
+impl<T> LinOp<T> for Product<'_, T> {
     fn shape(&self) -> (usize, usize) {
         (self.0.shape().0, self.1.shape().1)
     }
@@ -193,7 +193,7 @@ impl<T: Scalar> LinOp<T> for Product<'_, T> {
 /// An operator together with its transpose, both stored.
 pub struct WithTranspose<'a, T>(pub &'a dyn LinOp<T>, pub &'a dyn LinOp<T>);
 
-impl<T: Scalar> LinOp<T> for WithTranspose<'_, T> {
+impl<T> LinOp<T> for WithTranspose<'_, T> {
     fn shape(&self) -> (usize, usize) {
         self.0.shape()
     }
@@ -208,7 +208,7 @@ impl<T: Scalar> LinOp<T> for WithTranspose<'_, T> {
 /// `y ← Aᵀ x` of an operator that knows its transpose.
 pub struct Transposed<'a, T>(pub &'a dyn LinOp<T>);
 
-impl<T: Scalar> LinOp<T> for Transposed<'_, T> {
+impl<T> LinOp<T> for Transposed<'_, T> {
     fn shape(&self) -> (usize, usize) {
         let (rows, cols) = self.0.shape();
         (cols, rows)
@@ -225,7 +225,7 @@ impl<T: Scalar> LinOp<T> for Transposed<'_, T> {
 /// twice.
 pub struct WithAdjoint<'a, T>(pub &'a dyn LinOp<T>, pub &'a dyn LinOp<T>);
 
-impl<T: Scalar> LinOp<T> for WithAdjoint<'_, T> {
+impl<T> LinOp<T> for WithAdjoint<'_, T> {
     fn shape(&self) -> (usize, usize) {
         self.0.shape()
     }
@@ -233,7 +233,7 @@ impl<T: Scalar> LinOp<T> for WithAdjoint<'_, T> {
         self.0.apply(k, x, y, then);
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
-        match T::KIND.is_complex() {
+        match k.kind().is_complex() {
             false => self.1.apply(k, x, y, then),
             true => self.0.apply_transpose(k, x, y, then),
         }
@@ -246,7 +246,7 @@ impl<T: Scalar> LinOp<T> for WithAdjoint<'_, T> {
 /// `y ← Aᴴ x` of an operator that knows its adjoint.
 pub struct Adjoint<'a, T>(pub &'a dyn LinOp<T>);
 
-impl<T: Scalar> LinOp<T> for Adjoint<'_, T> {
+impl<T> LinOp<T> for Adjoint<'_, T> {
     fn shape(&self) -> (usize, usize) {
         let (rows, cols) = self.0.shape();
         (cols, rows)
@@ -255,7 +255,7 @@ impl<T: Scalar> LinOp<T> for Adjoint<'_, T> {
         self.0.apply_adjoint(k, x, y, then);
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
-        match T::KIND.is_complex() {
+        match k.kind().is_complex() {
             false => self.0.apply(k, x, y, then),
             true => k.fail(Error::Unsupported {
                 operation: "transposed product".into(),
@@ -265,5 +265,33 @@ impl<T: Scalar> LinOp<T> for Adjoint<'_, T> {
     }
     fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.0.apply(k, x, y, then);
+    }
+}
+
+/// An operator of a number type as one whose number type is a value, for what records alike in all number types: see
+/// [`Recorder::untyped`].
+pub struct AnyOp<'a, T>(pub &'a dyn LinOp<T>);
+
+impl<T: Scalar> LinOp for AnyOp<'_, T> {
+    fn shape(&self) -> (usize, usize) {
+        self.0.shape()
+    }
+    fn apply(&self, k: &mut Recorder<'_>, x: Vector, y: Vector, then: Pass) {
+        self.0.apply(k.typed(), x.typed(), y.typed(), then.typed());
+    }
+    fn keep(&self, k: &mut Recorder<'_>) {
+        self.0.keep(k.typed());
+    }
+    fn diagonal(&self) -> Option<Vector> {
+        self.0.diagonal().map(Vector::untyped)
+    }
+    fn apply_columns(&self, k: &mut Recorder<'_>, x: Basis, y: Basis) {
+        self.0.apply_columns(k.typed(), x.typed(), y.typed());
+    }
+    fn apply_transpose(&self, k: &mut Recorder<'_>, x: Vector, y: Vector, then: Pass) {
+        self.0.apply_transpose(k.typed(), x.typed(), y.typed(), then.typed());
+    }
+    fn apply_adjoint(&self, k: &mut Recorder<'_>, x: Vector, y: Vector, then: Pass) {
+        self.0.apply_adjoint(k.typed(), x.typed(), y.typed(), then.typed());
     }
 }

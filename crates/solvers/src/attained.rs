@@ -1,6 +1,6 @@
 //! When an iteration has attained the accuracy that its number type allows.
 use crate::System;
-use lacuna_engine::{Cell, Formula, Pass, Reason, Recorder, Scalar, Vector};
+use lacuna_engine::{Cell, Formula, Pass, Reason, Recorder, Untyped, Vector};
 
 /// A residual of at most this many units of rounding of `‖A‖ ‖x‖ + ‖b‖` may consist of rounding errors.
 const UNITS: f64 = 4.0;
@@ -13,7 +13,7 @@ const PART: f64 = 1.0 / 16.0;
 ///
 /// Needs [`Solver::set_norm`](crate::Solver::set_norm); without it only a residual at the rounding of `b` counts.
 #[derive(Clone, Copy)]
-pub(crate) struct Attained<T> {
+pub(crate) struct Attained<T = Untyped> {
     xx: Cell<T>,
     /// The squared residual norm that was half of the one before.
     mark: Cell<T>,
@@ -25,7 +25,7 @@ pub(crate) struct Attained<T> {
     left: Cell<T>,
 }
 
-impl<T: Scalar> Attained<T> {
+impl<T: Copy> Attained<T> {
     pub(crate) fn new(k: &mut Recorder<'_, T>) -> Self {
         let [xx, mark, idle, done, halved, left] = k.cells();
         Attained { xx, mark, idle, done, halved, left }
@@ -44,10 +44,10 @@ impl<T: Scalar> Attained<T> {
     /// After `pass`, which counts an iteration of squared residual norm `rr`: stops if accuracy is attained.
     pub(crate) fn test(self, s: &System<'_, T>, pass: Pass<T>, rr: Cell<T>) -> Pass<T> {
         let Attained { xx, mark, idle, done, halved, left } = self;
-        let one = || Formula::value(T::one());
+        let one = || Formula::real(1.0);
         // The ratio is bounded, so that no product overflows: 1 from twice the mark on, 0 below.
         let steep = 1e6 * (least(0.5 * Formula::from(mark) / rr, 2.0 * one()) - 1.0);
-        let units = (UNITS * T::EPSILON).powi(2);
+        let units = (UNITS * rr.epsilon()).powi(2);
         let excess = rr - units * (s.norm2 * xx + s.bb);
         pass.eval(halved, least(steep.max(0.0), one()))
             .eval(mark, halved * rr + (1.0 - Formula::from(halved)) * mark)
@@ -59,6 +59,6 @@ impl<T: Scalar> Attained<T> {
 }
 
 /// The formula with the smaller real part.
-fn least<T: Scalar>(one: Formula<T>, other: Formula<T>) -> Formula<T> {
+fn least<T>(one: Formula<T>, other: Formula<T>) -> Formula<T> {
     -(-one).max(-other)
 }

@@ -1,17 +1,17 @@
 //! Several right-hand sides at once: each column has its own recurrence, and all columns share the products
 //! with `A`.
 use crate::system::precondition;
-use crate::{ColumnMethod, Factor, Image, Stop};
+use crate::{Factor, Image, Method, Stop};
 use lacuna_engine::{
-    Basis, Cell, Confirm, Device, Error, Formula, History, LinOp, Pass, Plan, Program, Recorder, Result, Run,
-    Scalar, Test, Vector,
+    AnyOp, Basis, Cell, Confirm, Device, Error, Formula, History, LinOp, Pass, Plan, Program, Recorder,
+    Result, Run, Scalar, Test, Untyped, Vector,
 };
 
 /// `A X = B` on a device, the argument of [`ColumnMethod::record_columns`].
 ///
 /// A column takes part in the iterations until its recurrence meets the tolerance, and is then skipped. When
 /// all columns are skipped, the true residuals decide which of them continue.
-pub struct Columns<'a, T: Scalar> {
+pub struct Columns<'a, T = Untyped> {
     /// The operator.
     pub a: &'a dyn LinOp<T>,
     /// The preconditioner.
@@ -29,7 +29,7 @@ pub struct Columns<'a, T: Scalar> {
 
 /// One right-hand side of [`Columns`].
 #[derive(Clone, Copy, Debug)]
-pub struct Column<T> {
+pub struct Column<T = Untyped> {
     /// The right-hand side.
     pub b: Vector<T>,
     /// The starting guess, later the solution.
@@ -49,27 +49,42 @@ pub struct Column<T> {
     best: Cell<T>,
 }
 
-impl<T: Scalar> Column<T> {
+impl<T: Copy> Column<T> {
     fn new(k: &mut Recorder<'_, T>, b: Vector<T>, x: Vector<T>) -> Self {
         let [rr, began, first, bb, goal, steps, best] = k.cells();
         Column { b, x, rr, began, first, bb, goal, steps, best }
     }
     /// Records the start of every solve.
     fn begin(self, k: &mut Recorder<'_, T>, [rtol2, atol2]: [Cell<T>; 2]) {
-        let infinity = || Formula::value(T::from_real(f64::INFINITY));
-        let floor = 0.01 * T::EPSILON * T::EPSILON;
+        let infinity = || Formula::real(f64::INFINITY);
+        let floor = 0.01 * self.bb.epsilon() * self.bb.epsilon();
         let target = (rtol2 * self.bb).max(atol2).max(floor * self.bb);
         let begin = Pass::new("target").dot(self.bb, self.b, self.b).eval(self.goal, target);
         let begin = begin.eval(self.first, infinity()).eval(self.best, infinity());
-        k.multi_axpy_dot(begin.eval(self.steps, Formula::value(T::zero())));
+        k.multi_axpy_dot(begin.eval(self.steps, Formula::real(0.0)));
+    }
+    /// The same column with its number type as a value.
+    fn untyped(self) -> Column {
+        let Column { b, x, rr, began, first, bb, goal, steps, best } = self;
+        Column {
+            b: b.untyped(),
+            x: x.untyped(),
+            rr: rr.untyped(),
+            began: began.untyped(),
+            first: first.untyped(),
+            bb: bb.untyped(),
+            goal: goal.untyped(),
+            steps: steps.untyped(),
+            best: best.untyped(),
+        }
     }
     /// The ratio of the squared residual norm to the goal; 0 for a column of zeros.
     fn excess(self) -> Formula<T> {
-        self.rr / self.goal.max(T::TINY)
+        self.rr / self.goal.max(self.goal.tiny())
     }
 }
 
-impl<T: Scalar> Columns<'_, T> {
+impl<T: Copy> Columns<'_, T> {
     /// The number of unknowns.
     pub fn n(&self) -> usize {
         self.x.len
@@ -112,7 +127,7 @@ impl<T: Scalar> Columns<'_, T> {
     }
     /// Skips a column until the next confirmation if the test holds, as after a breakdown of its recurrence.
     pub fn rest(&self, k: &mut Recorder<'_, T>, column: Column<T>, broken: Test<T>) {
-        let zero = || Formula::value(T::zero());
+        let zero = || Formula::real(0.0);
         k.when(broken, |k| {
             k.multi_axpy_dot(Pass::new("rest").eval(column.rr, zero()).eval(column.began, zero()));
         });
@@ -148,7 +163,7 @@ impl<T: Scalar> Columns<'_, T> {
     }
     fn largest_excess(&self, pass: Pass<T>) -> Pass<T> {
         let pass = self.columns.iter().fold(pass, |pass, c| pass.eval(c.began, c.rr));
-        let zero = Formula::value(T::zero());
+        let zero = Formula::real(0.0);
         pass.eval(self.worst, self.columns.iter().fold(zero, |most, c| most.max(c.excess())))
     }
 }
@@ -187,14 +202,21 @@ impl<T: Scalar> ColumnSolver<T> {
     /// Prepares a method for `count` columns.
     ///
     /// # Errors
-    /// [`Error::Shape`] if `A` is not square; errors of recording and planning.
+    /// [`Error::Shape`] if `A` is not square; [`Error::Unsupported`] if the method takes one right-hand side at a time; errors of
+    /// recording and planning.
     pub fn new(
         dev: &Device,
         a: &dyn LinOp<T>,
         m: Option<&dyn LinOp<T>>,
-        method: &dyn ColumnMethod<T>,
+        method: &dyn Method<T>,
         count: usize,
     ) -> Result<Self> {
+        let Some(of_columns) = method.columns() else {
+            return Err(Error::Unsupported {
+                operation: "solve of several columns".into(),
+                message: format!("{} takes one right-hand side at a time", method.name()),
+            });
+        };
         let (n, cols) = a.shape();
         if n != cols {
             let expected = format!("a square matrix for {}", method.name());
@@ -212,11 +234,23 @@ impl<T: Scalar> ColumnSolver<T> {
         let [rtol2, atol2, worst, one, last, shrink] = k.cells();
         let kept = method.keeps_best().then(|| k.basis(n, count));
         columns.iter().for_each(|c| c.begin(&mut k, [rtol2, atol2]));
-        let infinity = Formula::value(T::from_real(f64::INFINITY));
-        let begin = Pass::new("begin").eval(one, Formula::value(T::one())).eval(last, infinity);
+        let infinity = Formula::real(f64::INFINITY);
+        let begin = Pass::new("begin").eval(one, Formula::real(1.0)).eval(last, infinity);
         k.multi_axpy_dot(begin.eval(shrink, Formula::from(method.shrink())));
-        method
-            .record_columns(&mut k, &Columns { a, m, x, columns: &columns, worst, one, last, shrink, kept });
+        let (a, m) = (AnyOp(a), m.map(AnyOp));
+        let untyped: Vec<_> = columns.iter().map(|c| c.untyped()).collect();
+        let system = Columns {
+            a: &a,
+            m: m.as_ref().map(|m| m as &dyn LinOp),
+            x: x.untyped(),
+            columns: &untyped,
+            worst: worst.untyped(),
+            one: one.untyped(),
+            last: last.untyped(),
+            shrink: shrink.untyped(),
+            kept: kept.map(Basis::untyped),
+        };
+        of_columns.record_columns(k.untyped(), &system);
         let program = k.finish()?;
         let plan = dev.plan(program)?;
         Ok(ColumnSolver { plan, columns, kept, rtol2, atol2, history: History::default() })

@@ -1,6 +1,6 @@
 //! What a caller sees of a running solve, iteration by iteration.
 use crate::System;
-use lacuna_engine::{Cell, HostFunction, Pass, Reason, Recorder, Scalar, Vector};
+use lacuna_engine::{Cell, HostFunction, Pass, Reason, Recorder, Scalar, Untyped, Vector};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -21,7 +21,7 @@ type Show<T> = dyn Fn(&[T]) -> ControlFlow<()> + Send + Sync;
 
 /// What it is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown {
+pub(crate) enum Shown {
     Iterate,
     Residual,
 }
@@ -69,8 +69,19 @@ impl<T: Scalar> Observer<T> {
             Shown::Residual => (self.function)(&[T::from_real(residual)]),
         };
     }
+}
 
+/// An [`Observer`] in a program.
+pub(crate) trait Observing {
+    fn shown(&self) -> Shown;
     /// The function that a program calls with vectors of the device: it writes 0 to end the solve, else 1.
+    fn in_program(&self, at_restart: bool) -> HostFunction;
+}
+
+impl<T: Scalar> Observing for Observer<T> {
+    fn shown(&self) -> Shown {
+        self.shown
+    }
     fn in_program(&self, at_restart: bool) -> HostFunction {
         let Observer { shown, function, state } = self.clone();
         HostFunction::new(move |given: &[T], goes_on: &mut [T]| {
@@ -88,11 +99,11 @@ impl<T: Scalar> Observer<T> {
     }
 }
 
-impl<T: Scalar> System<'_, T> {
+impl<T> System<'_, T> {
     /// Records the calls of an observer of iterates: after each iteration, and where one left for the confirmation and is to go
     /// on from there.
     pub(crate) fn show_iterates(&self, k: &mut Recorder<'_, T>) {
-        let Some(observer) = self.observer.filter(|observer| observer.shown == Shown::Iterate) else {
+        let Some(observer) = self.observer.filter(|observer| observer.shown() == Shown::Iterate) else {
             return;
         };
         k.restart(|k| self.show(k, observer, true));
@@ -101,12 +112,12 @@ impl<T: Scalar> System<'_, T> {
 
     /// Records a call between two iterations that are recorded together.
     pub(crate) fn show_between(&self, k: &mut Recorder<'_, T>) {
-        if let Some(observer) = self.observer.filter(|observer| observer.shown == Shown::Iterate) {
+        if let Some(observer) = self.observer.filter(|observer| observer.shown() == Shown::Iterate) {
             self.show(k, observer, false);
         }
     }
 
-    fn show(&self, k: &mut Recorder<'_, T>, observer: &Observer<T>, at_restart: bool) {
+    fn show(&self, k: &mut Recorder<'_, T>, observer: &dyn Observing, at_restart: bool) {
         let (goes_on, [flag]) = (k.vector(1), k.cells());
         let asked = Pass::new("observed").dot(flag, goes_on, goes_on);
         let asked = asked.stop_if(flag.is_zero(), Reason::Cancelled);
@@ -115,16 +126,16 @@ impl<T: Scalar> System<'_, T> {
 
     /// Makes the calls of an observer of residuals within a cycle, which are recorded by [`Residuals::show`].
     pub(crate) fn residuals(&self, k: &mut Recorder<'_, T>) -> Option<Residuals<T>> {
-        let observer = self.observer.filter(|observer| observer.shown == Shown::Residual)?;
+        let observer = self.observer.filter(|observer| observer.shown() == Shown::Residual)?;
         let [relative, flag] = k.cells();
-        let (one, [shown, goes_on]) = (k.vector_of(&[T::one()]), k.vectors(1));
+        let (one, [shown, goes_on]) = (k.vector_of_reals(&[1.0]), k.vectors(1));
         let function = observer.in_program(false);
         Some(Residuals { function, bb: self.bb, relative, flag, one, shown, goes_on })
     }
 }
 
 /// Shows residuals within a cycle.
-pub(crate) struct Residuals<T> {
+pub(crate) struct Residuals<T = Untyped> {
     function: HostFunction,
     bb: Cell<T>,
     relative: Cell<T>,
@@ -134,7 +145,7 @@ pub(crate) struct Residuals<T> {
     goes_on: Vector<T>,
 }
 
-impl<T: Scalar> Residuals<T> {
+impl<T> Residuals<T> {
     /// Records a call with the square root of `rr / ‖b‖²`.
     pub(crate) fn show(&self, k: &mut Recorder<'_, T>, rr: Cell<T>) {
         let Residuals { relative, flag, one, shown, goes_on, .. } = *self;

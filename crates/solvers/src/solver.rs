@@ -2,6 +2,7 @@
 mod transfer;
 
 use crate::observed::Observed;
+use crate::observer::Observing;
 use crate::scale::{largest, norm, scaling_exponent};
 use crate::{Factor, Method, Needs, Observer, Outcome, Stop, System, Watch};
 use lacuna_engine::{
@@ -128,7 +129,7 @@ impl<T: Scalar> Solver<T> {
             best,
             norm_a2,
             cond_a2,
-            observer: observer.as_ref(),
+            observer: observer.as_ref().map(|o| o as &dyn Observing),
         };
         system.begin(&mut k, least_squares);
         k.multi_axpy_dot(Pass::new("shrink").eval(shrink, Formula::from(method.shrink())));

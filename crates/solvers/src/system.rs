@@ -1,12 +1,14 @@
 //! The system that a method solves, and the operations that all methods share.
-use crate::Observer;
-use lacuna_engine::{Adjoint, Cell, Confirm, Expr, Formula, LinOp, Pass, Reason, Recorder, Scalar, Vector};
+use crate::observer::Observing;
+use lacuna_engine::{
+    Adjoint, AnyOp, Cell, Confirm, Expr, Formula, LinOp, Pass, Reason, Recorder, Scalar, Untyped, Vector,
+};
 
 /// No recurrence needs to fall below a tenth of the unit roundoff; this is the square of that fraction.
 const FLOOR: f64 = 0.01;
 
 /// `A x = b` with an optional preconditioner `M ≈ A⁻¹`, on a device.
-pub struct System<'a, T: Scalar> {
+pub struct System<'a, T = Untyped> {
     /// The operator: square, except for least-squares methods.
     pub a: &'a dyn LinOp<T>,
     /// The preconditioner; for least squares, one from the right, with as many rows as `A` has columns.
@@ -46,19 +48,19 @@ pub struct System<'a, T: Scalar> {
     /// The same of the square of the condition number.
     pub cond_a2: Cell<T>,
     /// Who sees each iteration.
-    pub(crate) observer: Option<&'a Observer<T>>,
+    pub(crate) observer: Option<&'a dyn Observing>,
 }
 
 /// `M r` as the passes of a method use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Image<T> {
+pub enum Image<T = Untyped> {
     /// In a vector; without a preconditioner in `r` itself.
     Stored(Vector<T>),
     /// `d ∘ r`: the preconditioner is a diagonal, and a pass multiplies where it reads `r`.
     Scaled(Vector<T>, Vector<T>),
 }
 
-impl<T: Scalar> Image<T> {
+impl<T> Image<T> {
     /// `M r` of a diagonal `M` if it is one, in a vector otherwise.
     pub(crate) fn new(m: Option<&dyn LinOp<T>>, r: Vector<T>, stored: impl FnOnce() -> Vector<T>) -> Self {
         match m.and_then(|m| m.diagonal()) {
@@ -79,7 +81,7 @@ impl<T: Scalar> Image<T> {
     }
 }
 
-impl<T: Scalar> From<Image<T>> for Expr<T> {
+impl<T> From<Image<T>> for Expr<T> {
     fn from(image: Image<T>) -> Self {
         image.element()
     }
@@ -90,7 +92,7 @@ impl<T> From<Vector<T>> for Image<T> {
     }
 }
 
-impl<T: Scalar> System<'_, T> {
+impl<T> System<'_, T> {
     /// The number of unknowns.
     pub fn n(&self) -> usize {
         self.b.len
@@ -99,7 +101,7 @@ impl<T: Scalar> System<'_, T> {
     /// Records the start of every solve: `‖b‖`, or `‖Aᴴ b‖` for least squares, the target, and the state of
     /// the confirmations.
     pub(crate) fn begin(&self, k: &mut Recorder<'_, T>, least_squares: bool) {
-        let infinity = Formula::value(T::from_real(f64::INFINITY));
+        let infinity = || Formula::real(f64::INFINITY);
         let size = if least_squares {
             let normal = k.vector(self.x.len);
             k.spmv_dot(&Adjoint(self.a), self.b, normal, Pass::nothing());
@@ -111,13 +113,13 @@ impl<T: Scalar> System<'_, T> {
             Pass::new("target")
                 .dot(self.bb, size, size)
                 .eval(self.target, (self.rtol2 * self.bb).max(self.atol2))
-                .eval(self.goal, self.target.max(FLOOR * T::EPSILON * T::EPSILON * self.bb))
-                .eval(self.diverged, infinity.clone())
-                .eval(self.best, infinity.clone())
-                .eval(self.last, infinity),
+                .eval(self.goal, self.target.max(FLOOR * self.bb.epsilon() * self.bb.epsilon() * self.bb))
+                .eval(self.diverged, infinity())
+                .eval(self.best, infinity())
+                .eval(self.last, infinity()),
         );
         if least_squares {
-            let unknown = || Formula::value(T::from_real(f64::NAN));
+            let unknown = || Formula::real(f64::NAN);
             k.multi_axpy_dot(
                 Pass::new("unknown").eval(self.norm_a2, unknown()).eval(self.cond_a2, unknown()),
             );
@@ -191,7 +193,7 @@ impl<T: Scalar> System<'_, T> {
     pub fn right_sum(&self, k: &mut Recorder<'_, T>) -> Vector<T> {
         let Some(_) = self.m else { return self.x };
         let y = k.vector(self.x.len);
-        k.multi_axpy_dot(Pass::new("clear").set(y, Formula::value(T::zero())));
+        k.multi_axpy_dot(Pass::new("clear").set(y, Formula::real(0.0)));
         y
     }
 
@@ -199,7 +201,7 @@ impl<T: Scalar> System<'_, T> {
     pub fn correct(&self, k: &mut Recorder<'_, T>, y: Vector<T>, t: Vector<T>) {
         if let Some(m) = self.m {
             k.spmv_dot(m, y, t, Pass::new("correct").set(self.x, self.x + t));
-            k.multi_axpy_dot(Pass::new("clear").set(y, Formula::value(T::zero())));
+            k.multi_axpy_dot(Pass::new("clear").set(y, Formula::real(0.0)));
         }
     }
 
@@ -220,8 +222,36 @@ impl<T: Scalar> System<'_, T> {
     }
 }
 
+impl<T: Scalar> System<'_, T> {
+    /// Calls a function with the same system, whose number type is a value.
+    pub(crate) fn untyped(&self, record: &mut dyn FnMut(&System<'_>)) {
+        let (a, m) = (AnyOp(self.a), self.m.map(AnyOp));
+        record(&System {
+            a: &a,
+            m: m.as_ref().map(|m| m as &dyn LinOp),
+            b: self.b.untyped(),
+            x: self.x.untyped(),
+            bb: self.bb.untyped(),
+            target: self.target.untyped(),
+            goal: self.goal.untyped(),
+            norm2: self.norm2.untyped(),
+            rtol2: self.rtol2.untyped(),
+            atol2: self.atol2.untyped(),
+            dtol2: self.dtol2.untyped(),
+            diverged: self.diverged.untyped(),
+            last: self.last.untyped(),
+            shrink: self.shrink.untyped(),
+            kept: self.kept.map(Vector::untyped),
+            best: self.best.untyped(),
+            norm_a2: self.norm_a2.untyped(),
+            cond_a2: self.cond_a2.untyped(),
+            observer: self.observer,
+        });
+    }
+}
+
 /// Records `z ← M r`, then the pass: see [`System::precondition`].
-pub(crate) fn precondition<T: Scalar>(
+pub(crate) fn precondition<T>(
     m: Option<&dyn LinOp<T>>,
     k: &mut Recorder<'_, T>,
     r: Vector<T>,

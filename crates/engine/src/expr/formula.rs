@@ -6,6 +6,8 @@ use std::marker::PhantomData;
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     Value(Number),
+    /// A real number, rounded to the type of the formula when that is lowered.
+    Real(f64),
     Cell(Cell),
     Vector(Vector),
     Neg(Box<Node>),
@@ -20,7 +22,7 @@ pub(crate) enum Node {
 
 /// A formula over vectors (element by element), cells and constants.
 #[derive(Clone, Debug)]
-pub struct Expr<T> {
+pub struct Expr<T = Untyped> {
     pub(crate) node: Node,
     marker: PhantomData<fn() -> T>,
 }
@@ -35,6 +37,13 @@ impl<T: Scalar> Expr<T> {
     /// A constant.
     pub fn value(value: T) -> Self {
         Expr::of(Node::Value(Number::new(value)))
+    }
+}
+
+impl<T> Expr<T> {
+    /// A real constant, rounded to the number type.
+    pub fn real(value: f64) -> Self {
+        Expr::of(Node::Real(value))
     }
     /// The number with the larger real part.
     pub fn max(self, other: impl Into<Expr<T>>) -> Self {
@@ -52,12 +61,19 @@ impl<T: Scalar> Expr<T> {
 
 /// A formula without vectors: the right-hand side for a cell.
 #[derive(Clone, Debug)]
-pub struct Formula<T>(pub(crate) Expr<T>);
+pub struct Formula<T = Untyped>(pub(crate) Expr<T>);
 
 impl<T: Scalar> Formula<T> {
     /// A constant.
     pub fn value(value: T) -> Self {
         Formula(Expr::value(value))
+    }
+}
+
+impl<T> Formula<T> {
+    /// A real constant, rounded to the number type.
+    pub fn real(value: f64) -> Self {
+        Formula(Expr::real(value))
     }
     /// The formula with the larger real part.
     pub fn max(self, other: impl Into<Formula<T>>) -> Self {
@@ -73,7 +89,15 @@ impl<T: Scalar> Formula<T> {
     }
 }
 
-impl<T: Scalar> Cell<T> {
+impl<T> Cell<T> {
+    /// [`Scalar::EPSILON`](crate::Scalar::EPSILON) of its number type.
+    pub fn epsilon(self) -> f64 {
+        self.kind.epsilon()
+    }
+    /// [`Scalar::TINY`](crate::Scalar::TINY) of its number type.
+    pub fn tiny(self) -> f64 {
+        self.kind.tiny()
+    }
     /// The number with the larger real part.
     pub fn max(self, other: impl Into<Formula<T>>) -> Formula<T> {
         Formula::from(self).max(other)
@@ -164,16 +188,16 @@ impl<T> From<Cell<T>> for Formula<T> {
         Formula(Expr::from(cell))
     }
 }
-impl<T: Scalar> From<f64> for Formula<T> {
+impl<T> From<f64> for Formula<T> {
     fn from(value: f64) -> Self {
-        Formula(constant(value))
+        Formula::real(value)
     }
 }
 
 /// One operator for one pair of operand types.
 macro_rules! operator {
     ($trait:ident $method:ident, $lhs:ty, $rhs:ty => $out:ty, $wrap:expr, $left:expr, $right:expr) => {
-        impl<T: Scalar> std::ops::$trait<$rhs> for $lhs {
+        impl<T> std::ops::$trait<$rhs> for $lhs {
             type Output = $out;
             fn $method(self, rhs: $rhs) -> $out {
                 let (left, right): (Expr<T>, Expr<T>) = ($left(self), $right(rhs));
@@ -194,12 +218,9 @@ macro_rules! operators {
         operators!(@real $type => $out, $wrap; Add add Sub sub Mul mul Div div);
     )*};
     (@real $type:ty => $out:ty, $wrap:expr; $($trait:ident $method:ident)*) => {$(
-        operator!($trait $method, $type, f64 => $out, $wrap, Expr::from, constant);
-        operator!($trait $method, f64, $type => $out, $wrap, constant, Expr::from);
+        operator!($trait $method, $type, f64 => $out, $wrap, Expr::from, Expr::real);
+        operator!($trait $method, f64, $type => $out, $wrap, Expr::real, Expr::from);
     )*};
-}
-fn constant<T: Scalar>(value: f64) -> Expr<T> {
-    Expr::value(T::from_real(value))
 }
 operators! {
     Cell<T>, Cell<T> => Formula<T>, Formula;
@@ -227,7 +248,7 @@ operators! { real
 }
 macro_rules! negation {
     ($($type:ty => $out:ty, $wrap:expr;)*) => {$(
-        impl<T: Scalar> std::ops::Neg for $type {
+        impl<T> std::ops::Neg for $type {
             type Output = $out;
             fn neg(self) -> $out {
                 let inner: Expr<T> = self.into();

@@ -37,7 +37,7 @@ macro_rules! handle {
             }
             /// The same handle with its number type as a parameter. Using it as another number type than its own is an error
             /// of the backend.
-            pub fn typed<T: Scalar>(self) -> $name<T> {
+            pub fn typed<T>(self) -> $name<T> {
                 $name { $($field: self.$field,)* kind: self.kind, marker: PhantomData }
             }
         }

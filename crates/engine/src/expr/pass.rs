@@ -1,6 +1,6 @@
 //! A pass: the work of one sweep over memory.
 use crate::expr::formula::Node;
-use crate::{Cell, Cells, Expr, Formula, Reason, Scalar, Test, Untyped, Vector};
+use crate::{Cell, Cells, Expr, Formula, Reason, Test, Untyped, Vector};
 use std::marker::PhantomData;
 
 /// One statement of a pass.
@@ -102,15 +102,15 @@ const STATEMENTS: usize = 8;
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a pass does nothing until a program records it or a backend runs it"]
-pub struct Pass<T> {
+pub struct Pass<T = Untyped> {
     pub(crate) name: &'static str,
     pub(crate) statements: Vec<Statement>,
     /// What [`Pass::then`] appended and cannot share its sweep, in order.
-    pub(crate) later: Vec<Pass<T>>,
+    pub(crate) later: Vec<Pass>,
     marker: PhantomData<fn() -> T>,
 }
 
-impl<T: Scalar> Pass<T> {
+impl<T> Pass<T> {
     /// An empty pass. The name appears in errors and profiles.
     pub fn new(name: &'static str) -> Self {
         Pass { name, statements: Vec::new(), later: Vec::new(), marker: PhantomData }
@@ -120,7 +120,7 @@ impl<T: Scalar> Pass<T> {
         Pass::new("nothing")
     }
     fn with(mut self, statement: Statement) -> Self {
-        let statements = &mut self.last().statements;
+        let statements = self.last();
         if statements.capacity() == 0 {
             statements.reserve(STATEMENTS);
         }
@@ -187,22 +187,32 @@ impl<T: Scalar> Pass<T> {
     pub fn then(mut self, mut other: Pass<T>) -> Self {
         let later = std::mem::take(&mut other.later);
         let last = self.last();
-        if other.begins_with_formulas() && last.statements.iter().any(Statement::sweeps) {
-            self.later.push(other);
+        if other.begins_with_formulas() && last.iter().any(Statement::sweeps) {
+            self.later.push(other.untyped());
         } else {
-            last.statements.extend(other.statements);
+            last.extend(other.statements);
         }
         self.later.extend(later);
         self
     }
-    /// The pass to which statements are added.
-    fn last(&mut self) -> &mut Self {
-        match self.later.is_empty() {
-            true => self,
-            false => {
-                let at = self.later.len() - 1;
-                &mut self.later[at]
-            }
+    /// The statements to which others are added.
+    fn last(&mut self) -> &mut Vec<Statement> {
+        match self.later.last_mut() {
+            Some(pass) => &mut pass.statements,
+            None => &mut self.statements,
         }
+    }
+    /// The same pass with its number type as a value.
+    pub fn untyped(self) -> Pass {
+        let Pass { name, statements, later, .. } = self;
+        Pass { name, statements, later, marker: PhantomData }
+    }
+}
+
+impl Pass {
+    /// The same pass with its number type as a parameter.
+    pub fn typed<T>(self) -> Pass<T> {
+        let Pass { name, statements, later, .. } = self;
+        Pass { name, statements, later, marker: PhantomData }
     }
 }

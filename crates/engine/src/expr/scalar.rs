@@ -2,7 +2,7 @@
 //!
 //! Every backend computes exactly what is written here, operation by operation, so that results agree bit for
 //! bit: a fused multiply-add only where [`Scalar::fma`] is called, and no contraction elsewhere.
-use crate::{All, Each, Family};
+use crate::{All, Each, Family, with_number};
 use bytemuck::Pod;
 use num_complex::Complex;
 use std::fmt::{Debug, Display, LowerExp};
@@ -32,6 +32,16 @@ impl NumberType {
             NumberType::F32 | NumberType::F64 => NumberType::F32,
             NumberType::C32 | NumberType::C64 => NumberType::C32,
         }
+    }
+
+    /// [`Scalar::EPSILON`] of the type.
+    pub const fn epsilon(self) -> f64 {
+        with_number!(self, T => <T as Scalar>::EPSILON)
+    }
+
+    /// [`Scalar::TINY`] of the type.
+    pub const fn tiny(self) -> f64 {
+        with_number!(self, T => <T as Scalar>::TINY)
     }
 
     /// Bytes of a number.

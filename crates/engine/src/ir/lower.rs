@@ -275,7 +275,7 @@ pub(crate) fn lower(
         let code = if phase == Phase::After { &mut sweep.after } else { &mut sweep.before };
         match statement {
             Statement::Set(dst, expr) => {
-                let terms = terms(expr, cells, &mut sweep.before)
+                let terms = terms(expr, kind, cells, &mut sweep.before)
                     .map_err(|why| fail(format!("an update is not linear: {why}")))?;
                 sweep.updates.push(Update { dst: *dst, terms });
             }
@@ -283,7 +283,7 @@ pub(crate) fn lower(
                 let (factor, b) = second_operand(b).map_err(fail)?;
                 sweep.sum(Dot { cell: cell.index, a: *a, b, factor });
             }
-            Statement::Eval(cell, formula) => evaluate(formula, cell.index, cells, code),
+            Statement::Eval(cell, formula) => evaluate(formula, cell.index, kind, cells, code),
             Statement::Add(a, b) if a.count != b.count => {
                 return Err(fail(format!("it adds {} cells to {}", b.count, a.count)));
             }
@@ -396,7 +396,7 @@ fn name_cells_of_problem(h: &crate::Hessenberg, cells: &mut Vec<Cell>) {
 fn name_cells_of(expr: &Node, cells: &mut Vec<Cell>) {
     match expr {
         Node::Cell(cell) => cells.push(*cell),
-        Node::Value(_) | Node::Vector(_) => {}
+        Node::Value(_) | Node::Real(_) | Node::Vector(_) => {}
         Node::Neg(a) | Node::Conj(a) | Node::Sqrt(a) => name_cells_of(a, cells),
         Node::Max(a, b) | Node::Add(a, b) | Node::Sub(a, b) | Node::Mul(a, b) | Node::Div(a, b) => {
             name_cells_of(a, cells);

@@ -3,9 +3,10 @@ use crate::ir::operation::Kind;
 use crate::ir::program::Program;
 use crate::ir::recording::Recording;
 use crate::{
-    Basis, Cell, Cells, Device, Error, HostFunction, LinOp, Matrix, Pass, Result, Scalar, Section, Steps,
-    Test, Vector,
+    Basis, Cell, Cells, Device, Error, HostFunction, LinOp, Matrix, NumberType, Pass, Result, Scalar,
+    Section, Steps, Test, Untyped, Vector, with_number,
 };
+use bytemuck::TransparentWrapper;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -13,7 +14,10 @@ use std::sync::Arc;
 ///
 /// No method of a recorder fails: the first error is kept and returned by [`Recorder::finish`], so that the
 /// source of a method is its algorithm. What it allocates lives as long as the program or its plan.
-pub struct Recorder<'a, T: Scalar> {
+#[derive(TransparentWrapper)]
+#[repr(transparent)]
+#[transparent(Recording<'a>)]
+pub struct Recorder<'a, T = Untyped> {
     recording: Recording<'a>,
     marker: PhantomData<fn() -> T>,
 }
@@ -22,6 +26,23 @@ impl<'a, T: Scalar> Recorder<'a, T> {
     /// Starts a program of the given name.
     pub fn new(device: &'a Device, name: &'static str) -> Self {
         Recorder { recording: Recording::new(device, name, T::KIND), marker: PhantomData }
+    }
+    /// A vector with these values, which persist unless the program writes them.
+    pub fn vector_of(&mut self, numbers: &[T]) -> Vector<T> {
+        let vector = self.recording.vector(numbers.len());
+        self.recording.upload(bytemuck::cast_slice(numbers), vector);
+        vector.typed()
+    }
+}
+
+impl<'a, T> Recorder<'a, T> {
+    /// The number type of the program.
+    pub fn kind(&self) -> NumberType {
+        self.recording.program.kind
+    }
+    /// The same recorder with its number type as a value: for what is recorded alike in all number types, and compiled once.
+    pub fn untyped(&mut self) -> &mut Recorder<'a> {
+        Recorder::wrap_mut(&mut self.recording)
     }
 
     /// Does not fuse passes that could share a sweep: for measuring the effect of fusion.
@@ -52,10 +73,13 @@ impl<'a, T: Scalar> Recorder<'a, T> {
     pub fn vector(&mut self, n: usize) -> Vector<T> {
         self.recording.vector(n).typed()
     }
-    /// A vector with these values, which persist unless the program writes them.
-    pub fn vector_of(&mut self, numbers: &[T]) -> Vector<T> {
-        let vector = self.recording.vector(numbers.len());
-        self.recording.upload(bytemuck::cast_slice(numbers), vector);
+    /// A vector with these real values, rounded to the number type: see [`Recorder::vector_of`].
+    pub fn vector_of_reals(&mut self, reals: &[f64]) -> Vector<T> {
+        let vector = self.recording.vector(reals.len());
+        with_number!(self.kind(), T => {
+            let numbers: Vec<T> = reals.iter().map(|v| T::from_real(*v)).collect();
+            self.recording.upload(bytemuck::cast_slice(&numbers), vector);
+        });
         vector.typed()
     }
     /// `N` vectors of `n` zeros.
@@ -68,7 +92,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
     }
     /// `columns` vectors of `n` elements stored in [`Scalar::Narrow`].
     pub fn narrow_basis(&mut self, n: usize, columns: usize) -> Basis<T> {
-        self.recording.basis(n, columns, T::HAS_NARROW).typed()
+        self.recording.basis(n, columns, self.kind() != self.kind().narrow()).typed()
     }
     /// `N` cells.
     pub fn cells<const N: usize>(&mut self) -> [Cell<T>; N] {
@@ -211,5 +235,13 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         for pass in &pass.later {
             self.recording.record(Kind::Sweep, pass.name, &pass.statements);
         }
+    }
+}
+
+impl<'a> Recorder<'a> {
+    /// The same recorder with its number type as a parameter. Using it as another number type than its own is an error of the
+    /// backend.
+    pub fn typed<T>(&mut self) -> &mut Recorder<'a, T> {
+        Recorder::wrap_mut(&mut self.recording)
     }
 }

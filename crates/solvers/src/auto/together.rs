@@ -59,14 +59,16 @@ impl<T: Scalar> AutoSolver<T> {
         let resident = &mut self.resident;
         let Matrix { bytes, rows, .. } = *resident.pair.a;
         let pays = count > 1 && self.device.info().memory.is_none();
-        let heavy = |method: &&dyn ColumnMethod<T>| {
+        let heavy = |method: &&dyn ColumnMethod| {
             bytes / (rows * size_of::<T>()).max(1) >= HEAVY.saturating_add(method.basis())
         };
-        let Some(method) = self.method.columns().filter(|_| pays).filter(heavy) else { return Ok(None) };
+        if self.method.columns().filter(|_| pays).filter(heavy).is_none() {
+            return Ok(None);
+        }
         if resident.columns.as_ref().is_none_or(|solver| solver.columns() < count) {
             let m = resident.preconditioner.as_ref().map(|m| m as &dyn LinOp<T>);
             let a = operator(&resident.pair, resident.adjoint);
-            resident.columns = Some(ColumnSolver::new(&self.device, a, m, method, count)?);
+            resident.columns = Some(ColumnSolver::new(&self.device, a, m, &*self.method, count)?);
         }
         Ok(resident.columns.as_ref().map(ColumnSolver::columns))
     }

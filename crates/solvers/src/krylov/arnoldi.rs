@@ -2,9 +2,7 @@
 //! cells.
 use super::Options;
 use crate::named::{OptionInfo, Settings};
-use lacuna_engine::{
-    Basis, Cell, Cells, Error, Formula, Hessenberg, LinOp, Pass, Recorder, Result, Scalar, Vector,
-};
+use lacuna_engine::{Basis, Cell, Cells, Error, Formula, Hessenberg, LinOp, Pass, Recorder, Result, Vector};
 
 /// The longest cycle; its small dense problem takes a million numbers.
 pub(super) const MOST: usize = 1000;
@@ -83,7 +81,7 @@ impl Cycle {
     }
 
     /// The same, at most [`MOST`], beyond which the recording fails.
-    pub(super) fn checked_columns<T: Scalar>(&self, k: &mut Recorder<'_, T>, n: usize) -> usize {
+    pub(super) fn checked_columns(&self, k: &mut Recorder<'_>, n: usize) -> usize {
         let m = self.columns(n);
         if m > MOST {
             let message = format!("expected at most {MOST} iterations a cycle, got {m}");
@@ -94,16 +92,16 @@ impl Cycle {
 }
 
 /// Records `x ← x + M V y`, where `y` solves the small problem; a preconditioner comes with two work vectors.
-pub(super) fn correct<T: Scalar>(
-    k: &mut Recorder<'_, T>,
-    (v, small): (Basis<T>, Hessenberg<T>),
-    m: Option<(&dyn LinOp<T>, [Vector<T>; 2])>,
-    x: Vector<T>,
+pub(super) fn correct(
+    k: &mut Recorder<'_>,
+    (v, small): (Basis, Hessenberg),
+    m: Option<(&dyn LinOp, [Vector; 2])>,
+    x: Vector,
 ) {
     k.multi_axpy_dot(Pass::new("solve").back_substitute(small));
     match m {
         Some((m, [w, u])) => {
-            k.multi_axpy_dot(Pass::new("clear").set(w, Formula::value(T::zero())));
+            k.multi_axpy_dot(Pass::new("clear").set(w, Formula::real(0.0)));
             k.basis_add(v, small.y, w, Pass::nothing());
             k.spmv_dot(m, w, u, Pass::new("correct").set(x, x + u));
         }
@@ -112,30 +110,30 @@ pub(super) fn correct<T: Scalar>(
 }
 
 /// A cycle: the growing relation `A V = V H`, and `min ‖g − H y‖`.
-pub(super) struct Arnoldi<T> {
+pub(super) struct Arnoldi {
     /// The basis.
-    pub v: Basis<T>,
+    pub v: Basis,
     /// The small problem.
-    pub small: Hessenberg<T>,
+    pub small: Hessenberg,
     /// The norm of the vector that becomes the next column.
-    pub norm: Cell<T>,
+    pub norm: Cell,
     /// The squared residual norm: of the recurrence, or at the restart.
-    pub rr: Cell<T>,
+    pub rr: Cell,
     /// The squared residual norm at which the cycle ends.
-    pub goal: Cell<T>,
+    pub goal: Cell,
     /// Coefficients of a second projection, before they are added.
-    again: Cells<T>,
+    again: Cells,
     way: Orthogonalization,
     /// If the squared norm after the projection is below this, a second projection follows.
-    pub floor: Cell<T>,
-    ww: Cell<T>,
+    pub floor: Cell,
+    ww: Cell,
     /// The squared residual norm over that of the recurrence, if they differ.
-    ratio: Option<Cell<T>>,
+    ratio: Option<Cell>,
 }
 
-impl<T: Scalar> Arnoldi<T> {
+impl Arnoldi {
     /// A cycle over a basis, for `n` unknowns.
-    pub(super) fn new(k: &mut Recorder<'_, T>, v: Basis<T>, n: usize, cycle: Cycle) -> Self {
+    pub(super) fn new(k: &mut Recorder<'_>, v: Basis, n: usize, cycle: Cycle) -> Self {
         let (m, way) = (cycle.checked_columns(k, n), cycle.orthogonalization);
         let [rr, goal, floor, ww, norm, used] = k.cells();
         let small = Hessenberg {
@@ -152,38 +150,33 @@ impl<T: Scalar> Arnoldi<T> {
     }
 
     /// Multiplies the squared residual norms of the recurrence by a cell.
-    pub(super) fn scaled(self, ratio: Cell<T>) -> Self {
+    pub(super) fn scaled(self, ratio: Cell) -> Self {
         Arnoldi { ratio: Some(ratio), ..self }
     }
 
     /// Stores the squared residual norm in a cell of the caller's.
-    pub(super) fn following(self, rr: Cell<T>) -> Self {
+    pub(super) fn following(self, rr: Cell) -> Self {
         Arnoldi { rr, ..self }
     }
 
     /// After `pass`, begins a cycle from a vector of squared norm `squared`.
-    pub(super) fn begin(&self, pass: Pass<T>, squared: Cell<T>) -> Pass<T> {
+    pub(super) fn begin(&self, pass: Pass, squared: Cell) -> Pass {
         pass.eval(self.norm, squared.sqrt()).eval(self.small.g.at(0), self.norm)
     }
 
     /// The pass fused with the product that computes `w`.
-    pub(super) fn ahead(&self, w: Vector<T>) -> Pass<T> {
+    pub(super) fn ahead(&self, w: Vector) -> Pass {
         Pass::new("norm_before").dot(self.floor, w, w).eval(self.floor, KEPT * self.floor)
     }
 
     /// Records the correction of `x`: see [`correct`].
-    pub(super) fn correct(
-        &self,
-        k: &mut Recorder<'_, T>,
-        m: Option<(&dyn LinOp<T>, [Vector<T>; 2])>,
-        x: Vector<T>,
-    ) {
+    pub(super) fn correct(&self, k: &mut Recorder<'_>, m: Option<(&dyn LinOp, [Vector; 2])>, x: Vector) {
         correct(k, (self.v, self.small), m, x);
     }
 
     /// Orthogonalises `w` against columns 0 to `j`, updates the residual norm, and ends the cycle if it meets
     /// the goal.
-    pub(super) fn extend(&self, k: &mut Recorder<'_, T>, j: usize, w: Vector<T>) {
+    pub(super) fn extend(&self, k: &mut Recorder<'_>, j: usize, w: Vector) {
         let rotate = self.project(k, j, w);
         let rotate = match self.ratio {
             Some(ratio) => rotate.eval(self.rr, ratio * self.rr),
@@ -193,7 +186,7 @@ impl<T: Scalar> Arnoldi<T> {
     }
 
     /// Orthogonalises `w` against columns 0 to `j`. Returns the pass that updates the residual norm.
-    pub(super) fn project(&self, k: &mut Recorder<'_, T>, j: usize, w: Vector<T>) -> Pass<T> {
+    pub(super) fn project(&self, k: &mut Recorder<'_>, j: usize, w: Vector) -> Pass {
         let Arnoldi { small, norm, rr, ww, .. } = *self;
         let h = small.h.part(j * (small.m + 1), j + 2);
         self.orthogonalize(k, [h.take(j + 1), self.again.take(j + 1)], j, w);
@@ -202,7 +195,7 @@ impl<T: Scalar> Arnoldi<T> {
 
     /// Orthogonalises `w` against columns 0 to `j`; the coefficients go to `h`, the squared norm of `w` to
     /// `ww`.
-    fn orthogonalize(&self, k: &mut Recorder<'_, T>, [h, again]: [Cells<T>; 2], j: usize, w: Vector<T>) {
+    fn orthogonalize(&self, k: &mut Recorder<'_>, [h, again]: [Cells; 2], j: usize, w: Vector) {
         let (v, ww) = (self.v, self.ww);
         let norm = || Pass::new("norm").dot(ww, w, w);
         if self.way == Orthogonalization::Modified {
@@ -214,7 +207,7 @@ impl<T: Scalar> Arnoldi<T> {
             let less = Pass::new("norm").set(w, w - h.at(j) * v.column(j));
             return k.multi_axpy_dot(less.dot(ww, w, w));
         }
-        let project_again = |k: &mut Recorder<'_, T>| {
+        let project_again = |k: &mut Recorder<'_>| {
             k.basis_dot(v, w, again);
             k.basis_axpy(v, again, w, norm().add_cells(h, again));
         };

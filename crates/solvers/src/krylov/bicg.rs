@@ -1,7 +1,7 @@
 //! Bi-conjugate gradients, for general square systems whose adjoint is available.
 use super::method::{Listed, MethodInfo, Needs};
-use crate::{Method, System};
-use lacuna_engine::{Adjoint, Cell, Pass, Reason, Recorder, Scalar, Vector};
+use crate::System;
+use lacuna_engine::{Adjoint, Cell, Pass, Reason, Recorder, Vector};
 
 /// Bi-conjugate gradients: the Lanczos process with `A` and `Aᴴ`.
 ///
@@ -23,14 +23,8 @@ impl Listed for BiCg {
         adjoint: true,
         options: &[],
     };
-}
 
-impl<T: Scalar> Method<T> for BiCg {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let to = Biorthogonal::new(k, s);
         let Biorthogonal { r, rr, .. } = to;
         let residual = s.confirm(to.residual(s).dot(rr, r, r), rr);
@@ -44,23 +38,23 @@ impl<T: Scalar> Method<T> for BiCg {
 }
 
 /// The two-sided Lanczos process with `A` and `Aᴴ`, shared by this method and [`Qmr`](crate::Qmr).
-pub(super) struct Biorthogonal<T> {
-    pub(super) r: Vector<T>,
+pub(super) struct Biorthogonal {
+    pub(super) r: Vector,
     /// `‖r‖²`
-    pub(super) rr: Cell<T>,
-    rh: Vector<T>,
-    p: Vector<T>,
-    ph: Vector<T>,
-    q: Vector<T>,
-    qh: Vector<T>,
-    z: Vector<T>,
-    zh: Vector<T>,
-    rho: Cell<T>,
-    alpha: Cell<T>,
+    pub(super) rr: Cell,
+    rh: Vector,
+    p: Vector,
+    ph: Vector,
+    q: Vector,
+    qh: Vector,
+    z: Vector,
+    zh: Vector,
+    rho: Cell,
+    alpha: Cell,
 }
 
-impl<T: Scalar> Biorthogonal<T> {
-    pub(super) fn new(k: &mut Recorder<'_, T>, s: &System<'_, T>) -> Self {
+impl Biorthogonal {
+    pub(super) fn new(k: &mut Recorder<'_>, s: &System<'_>) -> Self {
         let [r, rh, p, ph, q, qh] = k.vectors(s.n());
         let (z, zh) = (s.preconditioned(k, r), s.preconditioned(k, rh));
         let [rr, rho, alpha] = k.cells();
@@ -68,12 +62,12 @@ impl<T: Scalar> Biorthogonal<T> {
     }
 
     /// The pass fused with the product `A x`: the residual and its shadow.
-    pub(super) fn residual(&self, s: &System<'_, T>) -> Pass<T> {
+    pub(super) fn residual(&self, s: &System<'_>) -> Pass {
         Pass::new("residual").set(self.r, s.b - self.q).set(self.rh, self.r)
     }
 
     /// Records the start from `x`.
-    pub(super) fn begin(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>, residual: Pass<T>, then: Pass<T>) {
+    pub(super) fn begin(&self, k: &mut Recorder<'_>, s: &System<'_>, residual: Pass, then: Pass) {
         let Biorthogonal { r, rh, p, ph, q, z, zh, rho, .. } = *self;
         k.spmv_dot(s.a, s.x, q, residual);
         s.precondition(k, r, z, Pass::nothing());
@@ -82,7 +76,7 @@ impl<T: Scalar> Biorthogonal<T> {
     }
 
     /// Records the products of an iteration, and the step length.
-    pub(super) fn multiply(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    pub(super) fn multiply(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let Biorthogonal { p, ph, q, qh, rho, alpha, .. } = *self;
         let [pq] = k.cells();
         let along = Pass::new("along")
@@ -94,14 +88,14 @@ impl<T: Scalar> Biorthogonal<T> {
     }
 
     /// The update of `x` and of both residuals.
-    pub(super) fn step(&self, x: Vector<T>) -> Pass<T> {
+    pub(super) fn step(&self, x: Vector) -> Pass {
         let Biorthogonal { r, rr, rh, p, q, qh, alpha, .. } = *self;
         let step = Pass::new("step").set(x, x + alpha * p).set(r, r - alpha * q);
         step.set(rh, rh - alpha.conj() * qh).dot(rr, r, r)
     }
 
     /// Records the new search directions.
-    pub(super) fn turn(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    pub(super) fn turn(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let Biorthogonal { r, rh, p, ph, z, zh, rho, .. } = *self;
         let [next, beta] = k.cells();
         let meet = Pass::new("meet")

@@ -1,7 +1,7 @@
 //! Stabilised bi-conjugate gradients in four sweeps per iteration, for general square systems.
 use super::method::{ColumnMethod, Listed, MethodInfo, Needs};
-use crate::{Columns, Image, Method, System};
-use lacuna_engine::{Cell, LinOp, Pass, Reason, Recorder, Scalar, Vector};
+use crate::{Columns, Image, System};
+use lacuna_engine::{Cell, LinOp, Pass, Reason, Recorder, Vector};
 
 /// BiCGStab in four sweeps per iteration: `β = −⟨r₀, A s⟩ / ⟨r₀, A p⟩` is known before the new residual, so
 /// that all updates share one sweep.
@@ -21,17 +21,12 @@ impl Listed for BiCgStab {
         adjoint: false,
         options: &[],
     };
-}
 
-impl<T: Scalar> Method<T> for BiCgStab {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
     fn fallback(&self) -> Option<&'static str> {
         Some("classical-bicgstab")
     }
 
-    fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, sys: &System<'_>) {
         let (a, b, x) = (sys.a, sys.b, sys.x);
         let [r, r0, p, v, s, t] = k.vectors(sys.n());
         let (mp, ms) = (direction(sys.m, p, || sys.preconditioned(k, p)), sys.preconditioned(k, s));
@@ -63,13 +58,13 @@ impl<T: Scalar> Method<T> for BiCgStab {
         });
     }
 
-    fn columns(&self) -> Option<&dyn ColumnMethod<T>> {
+    fn columns(&self) -> Option<&dyn ColumnMethod> {
         Some(self)
     }
 }
 
-impl<T: Scalar> ColumnMethod<T> for BiCgStab {
-    fn record_columns(&self, k: &mut Recorder<'_, T>, sys: &Columns<'_, T>) {
+impl ColumnMethod for BiCgStab {
+    fn record_columns(&self, k: &mut Recorder<'_>, sys: &Columns<'_>) {
         let [r, r0, p, v, s, t] = [(); 6].map(|()| sys.basis(k));
         let (mp, ms) = (direction(sys.m, p, || sys.preconditioned(k, p)), sys.preconditioned(k, s));
         let cells = sys.cells::<11>(k);
@@ -123,17 +118,17 @@ impl<T: Scalar> ColumnMethod<T> for BiCgStab {
 }
 
 /// `ω`, and `β` before the new residual is known.
-fn along_s<T: Scalar>([r0, s, t]: [Vector<T>; 3], [ts, tt, r0t, r0v, omega, beta]: [Cell<T>; 6]) -> Pass<T> {
+fn along_s([r0, s, t]: [Vector; 3], [ts, tt, r0t, r0v, omega, beta]: [Cell; 6]) -> Pass {
     Pass::new("along_s")
         .dot(ts, t, s)
         .dot(tt, t, t)
         .dot(r0t, r0, t)
-        .eval(omega, ts / tt.max(T::TINY))
+        .eval(omega, ts / tt.max(tt.tiny()))
         .eval(beta, -r0t / r0v)
 }
 
 /// Where `M p` is: in `p` itself if `M` is a diagonal.
-fn direction<T: Scalar, V>(m: Option<&dyn LinOp<T>>, p: V, stored: impl FnOnce() -> V) -> V {
+fn direction<V>(m: Option<&dyn LinOp>, p: V, stored: impl FnOnce() -> V) -> V {
     match m.and_then(|m| m.diagonal()) {
         Some(_) => p,
         None => stored(),
@@ -141,11 +136,11 @@ fn direction<T: Scalar, V>(m: Option<&dyn LinOp<T>>, p: V, stored: impl FnOnce()
 }
 
 /// All updates, and the dot products of the next iteration.
-fn step<T: Scalar>(
-    m: Option<&dyn LinOp<T>>,
-    [x, r, r0, p, v, s, t, mp, ms]: [Vector<T>; 9],
-    [rho, rr, alpha, omega, beta]: [Cell<T>; 5],
-) -> Pass<T> {
+fn step(
+    m: Option<&dyn LinOp>,
+    [x, r, r0, p, v, s, t, mp, ms]: [Vector; 9],
+    [rho, rr, alpha, omega, beta]: [Cell; 5],
+) -> Pass {
     let ms = Image::new(m, s, || ms).element();
     let [mr, mv] = [r, v].map(|vector| Image::scaled(m, vector).element());
     Pass::new("step")
@@ -157,20 +152,14 @@ fn step<T: Scalar>(
 }
 
 /// Breakdown if `|⟨r₀, r⟩|² ≤ ε² ‖r₀‖² ‖r‖²`: later directions would consist of rounding errors.
-pub(super) fn orthogonal<T: Scalar>(
-    k: &mut Recorder<'_, T>,
-    pass: Pass<T>,
-    rho: Cell<T>,
-    r0r0: Cell<T>,
-    rr: Cell<T>,
-) -> Pass<T> {
+pub(super) fn orthogonal(k: &mut Recorder<'_>, pass: Pass, rho: Cell, r0r0: Cell, rr: Cell) -> Pass {
     let [size, bound] = k.cells();
     let pass = pass.then(sizes([rho, r0r0, rr], [size, bound]));
     pass.stop_if(size.le(bound), Reason::Breakdown("<r0, r>"))
 }
 
 /// `|⟨r₀, r⟩|²`, and the bound it must exceed.
-fn sizes<T: Scalar>([rho, r0r0, rr]: [Cell<T>; 3], [size, bound]: [Cell<T>; 2]) -> Pass<T> {
-    let bounded = T::EPSILON * T::EPSILON * r0r0 * rr;
+fn sizes([rho, r0r0, rr]: [Cell; 3], [size, bound]: [Cell; 2]) -> Pass {
+    let bounded = rr.epsilon() * rr.epsilon() * r0r0 * rr;
     Pass::new("sizes").eval(size, rho.conj() * rho).eval(bound, bounded)
 }

@@ -1,8 +1,8 @@
 //! Stabilised bi-conjugate gradients with residual polynomials of higher degree, for general square systems.
 use super::method::{Listed, MethodInfo, Needs, Options};
+use crate::System;
 use crate::named::{OptionInfo, Settings};
-use crate::{Method, System};
-use lacuna_engine::{Cell, Formula, Pass, Reason, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Cell, Formula, Pass, Reason, Recorder, Result, Vector};
 
 /// A residual below this many units of rounding of that at the start of the cycle consists of rounding errors.
 const ROUNDING: f64 = 16.0;
@@ -42,23 +42,17 @@ impl Listed for BiCgStabL {
         let holds = |degree: &usize| (1..=8).contains(degree);
         Ok(BiCgStabL { degree: settings.number("degree", "a whole number from 1 to 8", holds)? })
     }
-}
 
-impl<T: Scalar> Method<T> for BiCgStabL {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, l) = (s.a, s.b, self.degree.clamp(1, 8));
         let (r0, y, t) = (k.vector(s.n()), s.right_sum(k), s.m.map(|_| k.vector(s.n())));
         let r: Vec<_> = (0..=l).map(|_| k.vector(s.n())).collect();
         let u: Vec<_> = (0..=l).map(|_| k.vector(s.n())).collect();
         let [rr, rho, next, sigma, alpha, beta, omega, floor] = k.cells();
-        let rounding = (ROUNDING * T::EPSILON).powi(2);
+        let rounding = (ROUNDING * rr.epsilon()).powi(2);
 
         let residual = Pass::new("residual").set(r[0], b - u[0]).dot(rr, r[0], r[0]);
-        let start = Pass::new("start").set(r0, r[0]).set(u[0], Formula::value(T::zero()));
+        let start = Pass::new("start").set(r0, r[0]).set(u[0], Formula::real(0.0));
         let start = start.eval(rho, 1.0).eval(alpha, 0.0).eval(omega, 1.0);
 
         k.restart(|k| {
@@ -85,7 +79,7 @@ impl<T: Scalar> Method<T> for BiCgStabL {
                 s.operate(k, u[j], t, u[j + 1], along);
                 let step = (0..=j).fold(Pass::new("step"), |p, i| p.set(r[i], r[i] - alpha * u[i + 1]));
                 let step = step.set(y, y + alpha * u[0]).dot(rr, r[0], r[0]);
-                let leave = |pass: Pass<T>| pass.leave_if(rr.le(floor));
+                let leave = |pass: Pass| pass.leave_if(rr.le(floor));
                 let v = match s.m.zip(t) {
                     // Not left before `M r`, which is one pass with the step where `M` is a diagonal.
                     Some((m, t)) => {
@@ -112,23 +106,23 @@ impl<T: Scalar> Method<T> for BiCgStabL {
 
 /// Orthogonalises `r[1]` to `r[ℓ]` by modified Gram–Schmidt and finds the linear combination of them that is
 /// closest to `r[0]`: the coefficients `γ`, `γ'` and `γ''` of the listing.
-fn minimize<T: Scalar>(k: &mut Recorder<'_, T>, r: &[Vector<T>], omega: Cell<T>) -> [Vec<Cell<T>>; 3] {
+fn minimize(k: &mut Recorder<'_>, r: &[Vector], omega: Cell) -> [Vec<Cell>; 3] {
     let l = r.len() - 1;
-    let mut cells = |count: usize| -> Vec<Cell<T>> { (0..count).map(|_| k.cells::<1>()[0]).collect() };
+    let mut cells = |count: usize| -> Vec<Cell> { (0..count).map(|_| k.cells::<1>()[0]).collect() };
     let (sigma, ahead, gamma, after) = (cells(l), cells(l), cells(l), cells(l));
     let tau: Vec<Vec<_>> = (0..l).map(|_| cells(l)).collect();
     for j in 1..=l {
         for i in 1..j {
             let of = tau[i - 1][j - 1];
-            let project = Pass::new("project").dot(of, r[i], r[j]).eval(of, of / sigma[i - 1].max(T::TINY));
+            let project = Pass::new("project").dot(of, r[i], r[j]).eval(of, of / sigma[i - 1].max(of.tiny()));
             k.multi_axpy_dot(project);
             k.multi_axpy_dot(Pass::new("orthogonal").set(r[j], r[j] - of * r[i]));
         }
         let (sigma, ahead) = (sigma[j - 1], ahead[j - 1]);
         let measure = Pass::new("measure").dot(sigma, r[j], r[j]).dot(ahead, r[j], r[0]);
-        k.multi_axpy_dot(measure.eval(ahead, ahead / sigma.max(T::TINY)));
+        k.multi_axpy_dot(measure.eval(ahead, ahead / sigma.max(sigma.tiny())));
     }
-    let sum = |start: Cell<T>, terms: &mut dyn Iterator<Item = (Cell<T>, Cell<T>)>, sign: f64| {
+    let sum = |start: Cell, terms: &mut dyn Iterator<Item = (Cell, Cell)>, sign: f64| {
         terms.fold(Formula::from(start), |sum, (t, g)| sum + sign * (t * g))
     };
     let mut solve = Pass::new("coefficients").eval(gamma[l - 1], ahead[l - 1]).eval(omega, ahead[l - 1]);

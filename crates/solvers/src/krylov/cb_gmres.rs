@@ -1,9 +1,9 @@
 //! Restarted GMRES with a basis stored in lower precision.
 use super::arnoldi::{Arnoldi, Cycle, MOST};
 use super::method::{Listed, MethodInfo, Needs, Options};
+use crate::System;
 use crate::named::Settings;
-use crate::{Method, System};
-use lacuna_engine::{Formula, Pass, Recorder, Result, Scalar};
+use lacuna_engine::{Formula, Pass, Recorder, Result};
 
 /// GMRES(m) whose basis is stored in [`Scalar::Narrow`]: `f32` under `f64`, `Complex32` under `Complex64`.
 /// All arithmetic uses the working precision, and the vector being orthogonalised is stored in it too. The
@@ -32,12 +32,7 @@ impl Listed for CbGmres {
     fn named(settings: &Settings<'_>, options: &Options) -> Result<Self> {
         Ok(CbGmres { cycle: Cycle::named(settings, options)? })
     }
-}
 
-impl<T: Scalar> Method<T> for CbGmres {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
     fn shrink(&self) -> f64 {
         1.0 - 1e-6
     }
@@ -45,7 +40,7 @@ impl<T: Scalar> Method<T> for CbGmres {
         true
     }
 
-    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, x, n) = (s.a, s.b, s.x, s.n());
         let m = self.cycle.columns(n);
         let v = k.narrow_basis(n, m.min(MOST));
@@ -58,7 +53,7 @@ impl<T: Scalar> Method<T> for CbGmres {
 
         k.restart(|k| {
             k.multi_axpy_dot(Pass::new("solve").back_substitute(cycle.small));
-            k.multi_axpy_dot(Pass::new("clear").set(w, Formula::value(T::zero())));
+            k.multi_axpy_dot(Pass::new("clear").set(w, Formula::real(0.0)));
             k.basis_add(v, cycle.small.y, w, Pass::nothing());
             match s.m {
                 Some(m) => k.spmv_dot(m, w, u, Pass::new("correct").set(x, x + u)),

@@ -1,7 +1,7 @@
 //! Conjugate gradients with a single reduction, for Hermitian positive definite systems.
 use super::method::{ColumnMethod, Listed, MethodInfo, Needs};
-use crate::{Columns, Image, Method, System};
-use lacuna_engine::{Cell, Pass, Reason, Recorder, Scalar, Vector};
+use crate::{Columns, Image, System};
+use lacuna_engine::{Cell, Pass, Reason, Recorder, Vector};
 
 /// Conjugate gradients with a single reduction, in two sweeps per iteration: `β` is computed from
 /// `⟨A p, M A p⟩` before the new residual is known, so that all three updates share one sweep.
@@ -24,17 +24,12 @@ impl Listed for Cg {
         adjoint: false,
         options: &[],
     };
-}
 
-impl<T: Scalar> Method<T> for Cg {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
     fn fallback(&self) -> Option<&'static str> {
         Some("classical-cg")
     }
 
-    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, x) = (s.a, s.b, s.x);
         let [r, p, q] = k.vectors(s.n());
         let (z, mq) = (s.image(k, r), s.image(k, q));
@@ -63,13 +58,13 @@ impl<T: Scalar> Method<T> for Cg {
         });
     }
 
-    fn columns(&self) -> Option<&dyn ColumnMethod<T>> {
+    fn columns(&self) -> Option<&dyn ColumnMethod> {
         Some(self)
     }
 }
 
-impl<T: Scalar> ColumnMethod<T> for Cg {
-    fn record_columns(&self, k: &mut Recorder<'_, T>, s: &Columns<'_, T>) {
+impl ColumnMethod for Cg {
+    fn record_columns(&self, k: &mut Recorder<'_>, s: &Columns<'_>) {
         let (r, p, q) = (s.basis(k), s.basis(k), s.basis(k));
         let (z, mq) = (s.images(k, r), s.images(k, q));
         let cells = s.cells::<5>(k);
@@ -104,16 +99,12 @@ impl<T: Scalar> ColumnMethod<T> for Cg {
 }
 
 /// `α`, and `β` before the new residual is known.
-fn coefficients<T: Scalar>([rz, pq, qmq, alpha, beta]: [Cell<T>; 5]) -> Pass<T> {
+fn coefficients([rz, pq, qmq, alpha, beta]: [Cell; 5]) -> Pass {
     Pass::new("coefficients").eval(alpha, rz / pq).eval(beta, alpha * qmq / pq - 1.0)
 }
 
 /// All updates, and the dot products of the next iteration. `z = M r` has a recurrence if it has a vector of its own.
-fn step<T: Scalar>(
-    [x, r, p, q]: [Vector<T>; 4],
-    [z, mq]: [Image<T>; 2],
-    [rz, rr, alpha, beta]: [Cell<T>; 4],
-) -> Pass<T> {
+fn step([x, r, p, q]: [Vector; 4], [z, mq]: [Image; 2], [rz, rr, alpha, beta]: [Cell; 4]) -> Pass {
     let step = Pass::new("step").set(x, x + alpha * p).set(r, r - alpha * q);
     let step = match (z, mq) {
         (Image::Stored(z), Image::Stored(mq)) if z != r => step.set(z, z - alpha * mq),

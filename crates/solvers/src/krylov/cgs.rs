@@ -1,8 +1,8 @@
 //! Conjugate gradients squared, for general square systems.
 use super::bicgstab::orthogonal;
 use super::method::{Listed, MethodInfo, Needs};
-use crate::{Method, System};
-use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
+use crate::System;
+use lacuna_engine::{Formula, Pass, Reason, Recorder};
 
 /// CGS: applies the polynomial of bi-conjugate gradients twice; needs no adjoint.
 ///
@@ -22,21 +22,15 @@ impl Listed for Cgs {
         adjoint: false,
         options: &[],
     };
-}
 
-impl<T: Scalar> Method<T> for Cgs {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, x) = (s.a, s.b, s.x);
         let [r, r0, p, q, u, v, t] = k.vectors(s.n());
         let (mp, mt) = (s.preconditioned(k, p), s.preconditioned(k, t));
         let [rr, rho, last, r0r0, r0v, alpha, beta] = k.cells();
 
         let residual = Pass::new("residual").set(r, b - v).dot(rr, r, r);
-        let start = Pass::new("start").set(r0, r).set(u, r).set(p, r).set(q, Formula::value(T::zero()));
+        let start = Pass::new("start").set(r0, r).set(u, r).set(p, r).set(q, Formula::real(0.0));
         let start = start.eval(rho, rr).eval(r0r0, rr);
         let along = Pass::new("along")
             .dot(r0v, r0, v)

@@ -1,9 +1,9 @@
 //! Chebyshev's iteration: needs bounds on the spectrum in place of reductions.
 use super::method::{Listed, MethodInfo, Needs, Options};
 use super::spectrum::largest_eigenvalue;
+use crate::System;
 use crate::named::{OptionInfo, Settings};
-use crate::{Method, System};
-use lacuna_engine::{Formula, Pass, Recorder, Result, Scalar};
+use lacuna_engine::{Formula, Pass, Recorder, Result};
 
 /// Chebyshev's semi-iteration on an interval that contains the spectrum of `M A`. Its coefficients do not
 /// depend on dot products; the one reduction per iteration is for the stopping test.
@@ -63,14 +63,8 @@ impl Listed for ChebyshevIteration {
         }
         Ok(ChebyshevIteration { low, high, ratio })
     }
-}
 
-impl<T: Scalar> Method<T> for ChebyshevIteration {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, x) = (s.a, s.b, s.x);
         let [r, d, q] = k.vectors(s.n());
         let z = s.preconditioned(k, r);

@@ -1,8 +1,8 @@
 //! Stabilised bi-conjugate gradients as in the textbook, for general square systems.
 use super::bicgstab::orthogonal;
 use super::method::{Listed, MethodInfo, Needs};
-use crate::{Method, System};
-use lacuna_engine::{Pass, Reason, Recorder, Scalar};
+use crate::System;
+use lacuna_engine::{Pass, Reason, Recorder};
 
 /// BiCGStab as van der Vorst wrote it, preconditioned from the right.
 ///
@@ -26,14 +26,8 @@ impl Listed for ClassicalBiCgStab {
         adjoint: false,
         options: &[],
     };
-}
 
-impl<T: Scalar> Method<T> for ClassicalBiCgStab {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, sys: &System<'_>) {
         let (a, b, x) = (sys.a, sys.b, sys.x);
         let [r, r0, p, v, s, t] = k.vectors(sys.n());
         let (mp, ms) = (sys.preconditioned(k, p), sys.preconditioned(k, s));
@@ -47,7 +41,7 @@ impl<T: Scalar> Method<T> for ClassicalBiCgStab {
             .eval(alpha, rho / r0v)
             .eval(rho_old, rho);
         let half = Pass::new("half").set(s, r - alpha * v);
-        let along_s = Pass::new("along_s").dot(ts, t, s).dot(tt, t, t).eval(omega, ts / tt.max(T::TINY));
+        let along_s = Pass::new("along_s").dot(ts, t, s).dot(tt, t, t).eval(omega, ts / tt.max(tt.tiny()));
         let step = Pass::new("step")
             .set(x, x + alpha * mp + omega * ms)
             .set(r, s - omega * t)

@@ -1,7 +1,7 @@
 //! Conjugate gradients as in the textbook, for Hermitian positive definite systems.
 use super::method::{Listed, MethodInfo, Needs};
-use crate::{Method, System};
-use lacuna_engine::{Pass, Reason, Recorder, Scalar};
+use crate::System;
+use lacuna_engine::{Pass, Reason, Recorder};
 
 /// Conjugate gradients as Hestenes and Stiefel wrote them.
 ///
@@ -24,14 +24,8 @@ impl Listed for ClassicalCg {
         adjoint: false,
         options: &[],
     };
-}
 
-impl<T: Scalar> Method<T> for ClassicalCg {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, x) = (s.a, s.b, s.x);
         let [r, p, q] = k.vectors(s.n());
         let z = s.preconditioned(k, r);

@@ -1,7 +1,7 @@
 //! Conjugate residuals, for Hermitian systems.
 use super::method::{Listed, MethodInfo, Needs};
-use crate::{Method, System};
-use lacuna_engine::{Pass, Reason, Recorder, Scalar};
+use crate::System;
+use lacuna_engine::{Pass, Reason, Recorder};
 
 /// Conjugate residuals: like conjugate gradients, but the norm of the residual itself decreases at every
 /// step.
@@ -23,21 +23,15 @@ impl Listed for Cr {
         adjoint: false,
         options: &[],
     };
-}
 
-impl<T: Scalar> Method<T> for Cr {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, x) = (s.a, s.b, s.x);
         let [r, p, q, w] = k.vectors(s.n());
         let (z, mq) = (s.preconditioned(k, r), s.preconditioned(k, q));
         let [rr, zw, next, qmq, alpha, beta, worn] = k.cells();
 
         let residual = Pass::new("residual").set(r, b - q).dot(rr, r, r);
-        let start = Pass::new("start").set(p, z).dot(zw, z, q).eval(worn, T::EPSILON * rr);
+        let start = Pass::new("start").set(p, z).dot(zw, z, q).eval(worn, rr.epsilon() * rr);
         let ahead =
             Pass::new("ahead").dot(qmq, q, mq).stop_if(qmq.not_finite(), Reason::NotFinite("<A p, M A p>"));
         let ahead = match s.m {

@@ -1,9 +1,9 @@
 //! Restarted GMRES for preconditioners that change from step to step.
 use super::arnoldi::{Arnoldi, Cycle, MOST};
 use super::method::{Listed, MethodInfo, Needs, Options};
+use crate::System;
 use crate::named::Settings;
-use crate::{Method, System};
-use lacuna_engine::{Pass, Recorder, Result, Scalar};
+use lacuna_engine::{Pass, Recorder, Result};
 
 /// Flexible GMRES(m): stores `M v` of every step in addition to the basis, so that `M` may change from step
 /// to step.
@@ -31,12 +31,7 @@ impl Listed for FGmres {
     fn named(settings: &Settings<'_>, options: &Options) -> Result<Self> {
         Ok(FGmres { cycle: Cycle::named(settings, options)? })
     }
-}
 
-impl<T: Scalar> Method<T> for FGmres {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
     fn shrink(&self) -> f64 {
         1.0 - 1e-6
     }
@@ -44,7 +39,7 @@ impl<T: Scalar> Method<T> for FGmres {
         true
     }
 
-    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, x, n) = (s.a, s.b, s.x, s.n());
         let m = self.cycle.columns(n);
         let v = k.basis(n, m.min(MOST) + 1);

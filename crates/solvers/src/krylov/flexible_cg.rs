@@ -1,7 +1,7 @@
 //! Conjugate gradients for preconditioners that vary slightly from step to step.
 use super::method::{Listed, MethodInfo, Needs};
-use crate::{Method, System};
-use lacuna_engine::{Pass, Reason, Recorder, Scalar};
+use crate::System;
+use lacuna_engine::{Pass, Reason, Recorder};
 
 /// Flexible conjugate gradients: an extra dot product makes the new direction conjugate to the last, so that
 /// `M` may change from step to step, be slightly nonsymmetric, or be rounded.
@@ -21,21 +21,15 @@ impl Listed for FlexibleCg {
         adjoint: false,
         options: &[],
     };
-}
 
-impl<T: Scalar> Method<T> for FlexibleCg {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, x) = (s.a, s.b, s.x);
         let [r, p, q] = k.vectors(s.n());
         let z = s.preconditioned(k, r);
         let [rr, rz, pq, pr, qz, alpha, beta] = k.cells();
 
         let residual = Pass::new("residual").set(r, b - q).dot(rr, r, r);
-        let positive = |pass: Pass<T>| {
+        let positive = |pass: Pass| {
             pass.stop_if(rz.not_finite(), Reason::NotFinite("<r, M r>"))
                 .stop_if(rz.not_positive(), Reason::IndefinitePreconditioner)
         };

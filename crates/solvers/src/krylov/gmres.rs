@@ -2,8 +2,8 @@
 use super::arnoldi::{Arnoldi, Cycle, MOST};
 use super::method::{ColumnMethod, Listed, MethodInfo, Needs, Options};
 use crate::named::{OptionInfo, Settings};
-use crate::{Column, Columns, Method, System};
-use lacuna_engine::{Pass, Recorder, Result, Scalar};
+use crate::{Column, Columns, System};
+use lacuna_engine::{Pass, Recorder, Result};
 
 /// The side on which the preconditioner is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -59,12 +59,7 @@ impl Listed for Gmres {
         let side = settings.choice("side", &sides)?.unwrap_or(options.side);
         Ok(Gmres { cycle: Cycle::named(settings, options)?, side })
     }
-}
 
-impl<T: Scalar> Method<T> for Gmres {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
     fn shrink(&self) -> f64 {
         1.0 - 1e-6
     }
@@ -72,7 +67,7 @@ impl<T: Scalar> Method<T> for Gmres {
         true
     }
 
-    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, x, n) = (s.a, s.b, s.x, s.n());
         let m = self.cycle.columns(n);
         let v = k.basis(n, m.min(MOST) + 1);
@@ -123,17 +118,17 @@ impl<T: Scalar> Method<T> for Gmres {
         });
     }
 
-    fn columns(&self) -> Option<&dyn ColumnMethod<T>> {
-        (self.side == Side::Right).then_some(self as &dyn ColumnMethod<T>)
+    fn columns(&self) -> Option<&dyn ColumnMethod> {
+        (self.side == Side::Right).then_some(self as &dyn ColumnMethod)
     }
 }
 
-impl<T: Scalar> ColumnMethod<T> for Gmres {
-    fn record_columns(&self, k: &mut Recorder<'_, T>, s: &Columns<'_, T>) {
+impl ColumnMethod for Gmres {
+    fn record_columns(&self, k: &mut Recorder<'_>, s: &Columns<'_>) {
         let (n, m) = (s.n(), self.cycle.columns(s.n()));
         // The columns of `p`, multiplied by `A` together, are those of the bases or, preconditioned, `M v`.
         let (p, w) = (s.basis(k), s.basis(k));
-        let begin = |(_, c): (usize, Column<T>)| {
+        let begin = |(_, c): (usize, Column)| {
             let v = k.basis(n, m.min(MOST));
             Arnoldi::new(k, v, n, self.cycle).following(c.rr)
         };

@@ -1,9 +1,9 @@
 //! Induced dimension reduction, for general square systems.
 use super::method::{Listed, MethodInfo, Needs, Options};
 use super::spectrum::hashed_vector;
+use crate::System;
 use crate::named::{OptionInfo, Settings};
-use crate::{Method, System};
-use lacuna_engine::{Cell, Expr, Formula, Pass, Reason, Recorder, Result, Scalar};
+use lacuna_engine::{Cell, Expr, Formula, Pass, Reason, Recorder, Result};
 
 /// If the cosine of the angle between `A v` and `r` is smaller than this, `ω` is enlarged.
 const COSINE: f64 = 0.7;
@@ -45,29 +45,23 @@ impl Listed for Idr {
         let holds = |shadows: &usize| (1..=8).contains(shadows);
         Ok(Idr { shadows: settings.number("shadows", "a whole number from 1 to 8", holds)? })
     }
-}
 
-impl<T: Scalar> Method<T> for Idr {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, sys: &System<'_>) {
         let (a, b, x, n, s) = (sys.a, sys.b, sys.x, sys.n(), self.shadows.clamp(1, 8));
         let p: Vec<_> = (0..s).map(|i| hashed_vector(k, n, i)).collect();
         let (g, u): (Vec<_>, Vec<_>) = (0..s).map(|_| (k.vector(n), k.vector(n))).unzip();
         let [r, v] = k.vectors(n);
         let mv = sys.preconditioned(k, v);
-        let mut cells = |count: usize| -> Vec<Cell<T>> { (0..count).map(|_| k.cells::<1>()[0]).collect() };
+        let mut cells = |count: usize| -> Vec<Cell> { (0..count).map(|_| k.cells::<1>()[0]).collect() };
         let (f, c, h, alpha) = (cells(s), cells(s), cells(s), cells(s));
         // The lower triangle of Pᴴ G.
         let m: Vec<Vec<_>> = (0..s).map(|_| cells(s)).collect();
         let [rr, beta, omega, tt, tr, cosine] = k.cells();
 
-        let nothing = || Formula::value(T::zero());
+        let nothing = || Formula::real(0.0);
         let residual = Pass::new("residual").set(r, b - v).dot(rr, r, r);
         let start = (0..s).fold(Pass::new("start"), |p, i| p.set(g[i], nothing()).set(u[i], nothing()));
-        let shadows = |pass: Pass<T>| (0..s).fold(pass, |pass, i| pass.dot(f[i], p[i], r));
+        let shadows = |pass: Pass| (0..s).fold(pass, |pass, i| pass.dot(f[i], p[i], r));
         let start = (0..s * s).fold(shadows(start).eval(omega, 1.0), |pass, at| {
             let (i, j) = (at / s, at % s);
             pass.eval(m[i][j], if i == j { 1.0 } else { 0.0 })
@@ -114,9 +108,9 @@ impl<T: Scalar> Method<T> for Idr {
             let shorten = Pass::new("shorten")
                 .dot(tt, v, v)
                 .dot(tr, v, r)
-                .eval(cosine, tr / tt.sqrt().max(T::TINY) / rr.sqrt().max(T::TINY))
+                .eval(cosine, tr / tt.sqrt().max(tt.tiny()) / rr.sqrt().max(rr.tiny()))
                 .eval(cosine, (cosine.conj() * cosine).sqrt())
-                .eval(omega, tr / tt.max(T::TINY) * (COSINE / cosine.max(T::TINY)).max(1.0))
+                .eval(omega, tr / tt.max(tt.tiny()) * (COSINE / cosine.max(cosine.tiny())).max(1.0))
                 .stop_if(omega.is_zero(), Reason::Breakdown("omega"));
             k.spmv_dot(a, z, v, shorten);
             let step = Pass::new("step").set(x, x + omega * z).set(r, r - omega * v).dot(rr, r, r);

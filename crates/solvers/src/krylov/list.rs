@@ -1,14 +1,36 @@
 //! The methods by name.
 use super::method::Listed;
 use super::*;
+use crate::System;
 use crate::named::{Settings, name_of, unknown};
-use lacuna_engine::{Result, Scalar, compiled_here};
+use lacuna_engine::{Recorder, Result, Scalar, compiled_here};
 
-/// Defines the list and the lookup function, from one line per method.
+/// Defines the list and the lookup function, and makes each a [`Method`] in every number type, from one line per method.
 macro_rules! methods {
     ($($kind:ident),* $(,)?) => {
         /// Every method, by name.
         pub const METHODS: &[MethodInfo] = &[$($kind::INFO),*];
+
+        $(impl<T: Scalar> Method<T> for $kind {
+            fn info(&self) -> &'static MethodInfo {
+                &Self::INFO
+            }
+            fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+                s.untyped(&mut |s| Listed::record(self, k.untyped(), s));
+            }
+            fn columns(&self) -> Option<&dyn ColumnMethod> {
+                Listed::columns(self)
+            }
+            fn shrink(&self) -> f64 {
+                Listed::shrink(self)
+            }
+            fn keeps_best(&self) -> bool {
+                Listed::keeps_best(self)
+            }
+            fn fallback(&self) -> Option<&'static str> {
+                Listed::fallback(self)
+            }
+        })*
 
         /// The method given by a name with options, `NAME:key=value,…`. Options in the name take precedence
         /// over the settings.

@@ -4,6 +4,9 @@ use crate::named::{OptionInfo, Settings};
 use crate::{Columns, PrecondInfo, System, preconditioner};
 use lacuna_engine::{Recorder, Result, Scalar};
 
+/// The reduction of the squared residual between two confirmations that counts as progress, unless a method says otherwise.
+const SHRINK: f64 = 0.25;
+
 /// A method: records the operations of a solve.
 ///
 /// A method of your own is a closure: `|k: &mut Recorder<f64>, s: &System<f64>| { … }` is one.
@@ -19,13 +22,13 @@ pub trait Method<T: Scalar>: Send {
     /// Records a solve: scratch vectors and cells, the restart section, the iteration.
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>);
     /// The form of the method that takes several right-hand sides at once. Provided: there is none.
-    fn columns(&self) -> Option<&dyn ColumnMethod<T>> {
+    fn columns(&self) -> Option<&dyn ColumnMethod> {
         None
     }
     /// The reduction of the squared true residual between two confirmations that counts as progress, as a
     /// factor.
     fn shrink(&self) -> f64 {
-        0.25
+        SHRINK
     }
     /// Whether it calls [`System::keep`] after its confirmations, which takes an extra vector. For methods
     /// that confirm often.
@@ -48,10 +51,10 @@ pub trait Method<T: Scalar>: Send {
     }
 }
 
-/// A method that takes several right-hand sides at once.
-pub trait ColumnMethod<T: Scalar>: Method<T> {
+/// The form of a method that takes several right-hand sides at once. It is recorded alike in all number types.
+pub trait ColumnMethod {
     /// Records the solve of all columns of a system.
-    fn record_columns(&self, k: &mut Recorder<'_, T>, s: &Columns<'_, T>);
+    fn record_columns(&self, k: &mut Recorder<'_>, s: &Columns<'_>);
     /// Vectors of a basis that an iteration reads for each column, beside a few others: the more, the less
     /// the shared products save. Provided: none.
     fn basis(&self) -> usize {
@@ -160,7 +163,8 @@ impl MethodInfo {
     }
 }
 
-/// A method in the list.
+/// A method in the list. It is a [`Method`] in every number type, and recorded by code that is compiled once: handles know their
+/// number type, and real numbers in formulas are rounded to it.
 pub(super) trait Listed: Default {
     /// Its entry.
     const INFO: MethodInfo;
@@ -168,5 +172,23 @@ pub(super) trait Listed: Default {
     /// The method with the options of a name, which take precedence over the settings.
     fn named(_: &Settings<'_>, _: &Options) -> Result<Self> {
         Ok(Self::default())
+    }
+    /// See [`Method::record`].
+    fn record(&self, k: &mut Recorder<'_>, s: &System<'_>);
+    /// See [`Method::columns`].
+    fn columns(&self) -> Option<&dyn ColumnMethod> {
+        None
+    }
+    /// See [`Method::shrink`].
+    fn shrink(&self) -> f64 {
+        SHRINK
+    }
+    /// See [`Method::keeps_best`].
+    fn keeps_best(&self) -> bool {
+        false
+    }
+    /// See [`Method::fallback`].
+    fn fallback(&self) -> Option<&'static str> {
+        None
     }
 }

@@ -1,8 +1,8 @@
 //! Minimal residuals, for Hermitian indefinite systems.
 use super::method::{Listed, MethodInfo, Needs};
+use crate::System;
 use crate::attained::Attained;
-use crate::{Method, System};
-use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
+use lacuna_engine::{Formula, Pass, Reason, Recorder};
 
 /// MINRES: minimises the residual over the Krylov space by a three-term recurrence.
 ///
@@ -25,14 +25,8 @@ impl Listed for MinRes {
         adjoint: false,
         options: &[],
     };
-}
 
-impl<T: Scalar> Method<T> for MinRes {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, sys: &System<'_>) {
         let (a, b, x, n) = (sys.a, sys.b, sys.x, sys.n());
         let (y, vs, ws) = (k.vector(n), k.vectors::<2>(n), k.vectors::<2>(n));
         let zs = vs.map(|v| sys.preconditioned(k, v));
@@ -40,7 +34,7 @@ impl<T: Scalar> Method<T> for MinRes {
         let [c, c_old, s, s_old, a0, a1, a2, a3] = k.cells();
 
         let attained = Attained::new(k);
-        let nothing = || Formula::value(T::zero());
+        let nothing = || Formula::real(0.0);
         let residual = Pass::new("residual").set(vs[0], b - y).dot(rr, vs[0], vs[0]);
         let start = Pass::new("start")
             .set(vs[1], nothing())

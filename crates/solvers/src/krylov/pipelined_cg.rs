@@ -1,7 +1,7 @@
 //! Pipelined conjugate gradients: the reductions of an iteration do not wait for its product.
 use super::method::{Listed, MethodInfo, Needs};
-use crate::{Method, System};
-use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
+use crate::System;
+use lacuna_engine::{Formula, Pass, Reason, Recorder};
 
 /// Pipelined conjugate gradients: with recurrences for `A p`, `M A p` and `A M A p`, the product of an
 /// iteration and its reductions are independent of each other.
@@ -23,27 +23,22 @@ impl Listed for PipelinedCg {
         adjoint: false,
         options: &[],
     };
-}
 
-impl<T: Scalar> Method<T> for PipelinedCg {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
     fn fallback(&self) -> Option<&'static str> {
         Some("classical-cg")
     }
 
-    fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, sys: &System<'_>) {
         let (a, b, x) = (sys.a, sys.b, sys.x);
         let [r, w, n, z, s, p] = k.vectors(sys.n());
         let [u, m, q] = [r, w, s].map(|v| sys.preconditioned(k, v));
         let [rr, gamma, delta, last, along, alpha, beta, worn] = k.cells();
 
-        let nothing = || Formula::value(T::zero());
+        let nothing = || Formula::real(0.0);
         let clear = Pass::new("clear").set(z, nothing()).set(s, nothing()).set(p, nothing());
         let clear = if sys.m.is_some() { clear.set(q, nothing()) } else { clear };
         let residual = Pass::new("residual").set(r, b - n).dot(rr, r, r);
-        let coefficients = |pass: Pass<T>| {
+        let coefficients = |pass: Pass| {
             pass.stop_if(gamma.not_finite(), Reason::NotFinite("<r, M r>"))
                 .stop_if(gamma.not_positive(), Reason::IndefinitePreconditioner)
                 .eval(beta, gamma / last)
@@ -54,9 +49,9 @@ impl<T: Scalar> Method<T> for PipelinedCg {
                 .eval(last, gamma)
         };
         let start = Pass::new("start")
-            .eval(worn, T::EPSILON * rr)
+            .eval(worn, rr.epsilon() * rr)
             .eval(alpha, 1.0)
-            .eval(last, Formula::value(T::from_real(f64::INFINITY)));
+            .eval(last, Formula::real(f64::INFINITY));
         let step = Pass::new("step").set(z, n + beta * z).set(s, w + beta * s).set(p, u + beta * p);
         let step = step.set(x, x + alpha * p).set(r, r - alpha * s);
         let step = if sys.m.is_some() { step.set(q, m + beta * q).set(u, u - alpha * q) } else { step };

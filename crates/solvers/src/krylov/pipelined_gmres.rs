@@ -1,9 +1,9 @@
 //! Restarted GMRES on an orthonormal basis of `A M K`, for general square systems.
 use super::arnoldi::{Cycle, correct};
 use super::method::{Listed, MethodInfo, Needs, Options};
+use crate::System;
 use crate::named::Settings;
-use crate::{Method, System};
-use lacuna_engine::{Cell, Cells, Hessenberg, Pass, Recorder, Result, Scalar};
+use lacuna_engine::{Cell, Cells, Hessenberg, Pass, Recorder, Result};
 
 /// Simpler GMRES(m), pipelined: the basis is that of `A M K`, so that its small system is triangular from the start,
 /// without rotations, and the residual follows from one more dot product.
@@ -34,34 +34,7 @@ impl Listed for PipelinedGmres {
         let restart = Cycle::restart(settings, options)?;
         Ok(PipelinedGmres { cycle: Cycle { restart, ..Cycle::default() } })
     }
-}
 
-/// The triangular system `R y = ξ` of a cycle, and its columns with the cell before the first.
-fn triangle<T: Scalar>(k: &mut Recorder<'_, T>, m: usize) -> (Hessenberg<T>, Cells<T>) {
-    let columns = k.run_of_cells(m * (m + 1) + 1);
-    let [used] = k.cells();
-    k.multi_axpy_dot(Pass::new("empty").eval(used, 0.0));
-    let small = Hessenberg {
-        m,
-        h: columns.part(1, m * (m + 1)),
-        rotations: k.run_of_cells(2 * m),
-        g: k.run_of_cells(m + 1),
-        y: k.run_of_cells(m),
-        used,
-    };
-    (small, columns)
-}
-
-/// Column `j` of `R`, after a cell for the projection on the first direction, which is not in the basis.
-fn column<T: Scalar>(columns: Cells<T>, m: usize, j: usize) -> (Cells<T>, Cell<T>) {
-    let all = columns.part(j * (m + 1), j + 2);
-    (all.take(j + 1), all.at(j + 1))
-}
-
-impl<T: Scalar> Method<T> for PipelinedGmres {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
     fn shrink(&self) -> f64 {
         1.0 - 1e-6
     }
@@ -69,7 +42,7 @@ impl<T: Scalar> Method<T> for PipelinedGmres {
         true
     }
 
-    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, x, n) = (s.a, s.b, s.x, s.n());
         let m = self.cycle.checked_columns(k, n);
         // Column 0 is the residual at the beginning of the cycle, scaled; columns 1 to m are the basis.
@@ -83,7 +56,7 @@ impl<T: Scalar> Method<T> for PipelinedGmres {
             .confirm(residual, rr)
             .eval(norm, rr.sqrt())
             .eval(xi, 0.0)
-            .eval(goal, s.goal.max(T::EPSILON * rr));
+            .eval(goal, s.goal.max(rr.epsilon() * rr));
 
         k.restart(|k| {
             let with = s.m.zip(t).map(|(m, t)| (m, [v.column(v.columns - 1), t]));
@@ -100,7 +73,7 @@ impl<T: Scalar> Method<T> for PipelinedGmres {
                 k.basis_dot(v, w, h);
                 k.multi_axpy_dot(Pass::new("without the first").eval(h.at(0), 0.0));
                 let pass = Pass::new("norm").dot(ww, w, w).dot(xi, w, r);
-                let pass = pass.eval(norm, ww.sqrt().max(T::TINY)).eval(xi, xi / norm);
+                let pass = pass.eval(norm, ww.sqrt().max(ww.tiny())).eval(xi, xi / norm);
                 let pass = pass.eval(last, norm).eval(small.g.at(j), xi);
                 let pass = pass.eval(rr, (rr - xi.conj() * xi).max(0.0)).eval(small.used, small.used + 1.0);
                 k.basis_axpy(v, h, w, pass.count(rr).leave_if(rr.le(goal)));
@@ -108,4 +81,26 @@ impl<T: Scalar> Method<T> for PipelinedGmres {
             k.multi_axpy_dot(Pass::new("full").leave());
         });
     }
+}
+
+/// The triangular system `R y = ξ` of a cycle, and its columns with the cell before the first.
+fn triangle(k: &mut Recorder<'_>, m: usize) -> (Hessenberg, Cells) {
+    let columns = k.run_of_cells(m * (m + 1) + 1);
+    let [used] = k.cells();
+    k.multi_axpy_dot(Pass::new("empty").eval(used, 0.0));
+    let small = Hessenberg {
+        m,
+        h: columns.part(1, m * (m + 1)),
+        rotations: k.run_of_cells(2 * m),
+        g: k.run_of_cells(m + 1),
+        y: k.run_of_cells(m),
+        used,
+    };
+    (small, columns)
+}
+
+/// Column `j` of `R`, after a cell for the projection on the first direction, which is not in the basis.
+fn column(columns: Cells, m: usize, j: usize) -> (Cells, Cell) {
+    let all = columns.part(j * (m + 1), j + 2);
+    (all.take(j + 1), all.at(j + 1))
 }

@@ -1,8 +1,8 @@
 //! Quasi-minimal residuals, for general square systems whose adjoint is available.
 use super::bicg::Biorthogonal;
 use super::method::{Listed, MethodInfo, Needs};
-use crate::{Method, System};
-use lacuna_engine::{Formula, Pass, Recorder, Scalar};
+use crate::System;
+use lacuna_engine::{Formula, Pass, Recorder};
 
 /// QMR without look-ahead, computed by smoothing the iterates of bi-conjugate gradients: `x` is their average
 /// with the weights `1 / ‖r‖²`, so that its residual decreases almost smoothly where theirs jumps.
@@ -25,26 +25,20 @@ impl Listed for Qmr {
         adjoint: true,
         options: &[],
     };
-}
 
-impl<T: Scalar> Method<T> for Qmr {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (x, [y, u]) = (s.x, k.vectors(s.n()));
         let to = Biorthogonal::new(k, s);
         let Biorthogonal { r, rr, .. } = to;
         let [uu, weights, share, worn] = k.cells();
 
-        let one = || Formula::value(T::one());
+        let one = || Formula::real(1.0);
         let residual = s.confirm(to.residual(s).set(u, r).set(y, x).dot(uu, r, r), uu);
         // The average gains little once the recurrences have lost half their digits.
-        let start = Pass::new("weights").eval(weights, one() / uu).eval(worn, T::EPSILON * uu);
+        let start = Pass::new("weights").eval(weights, one() / uu).eval(worn, uu.epsilon() * uu);
         // If ‖r‖² vanishes, the weight of the new iterate is 1.
         let weigh = Pass::new("weigh")
-            .eval(rr, rr.max(T::TINY))
+            .eval(rr, rr.max(rr.tiny()))
             .eval(weights, weights + one() / rr)
             .eval(share, one() / (rr * weights));
         let smooth =

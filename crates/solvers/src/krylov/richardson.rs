@@ -1,10 +1,10 @@
 //! Richardson's iteration: the preconditioner as the solver.
 use super::method::{Listed, MethodInfo, Needs, Options};
 use super::spectrum::largest_eigenvalue;
+use crate::System;
 use crate::attained::Attained;
 use crate::named::{OptionInfo, Settings};
-use crate::{Method, System};
-use lacuna_engine::{Formula, Pass, Recorder, Result, Scalar};
+use lacuna_engine::{Formula, Pass, Recorder, Result};
 
 /// `x ← x + ω M (b − A x)`; without a preconditioner `ω` is divided by an estimate of the largest eigenvalue.
 /// With the preconditioner `jacobi` this is Jacobi's method, with `sor` the Gauss–Seidel method,
@@ -42,20 +42,14 @@ impl Listed for Richardson {
         let holds = |omega: &f64| *omega > 0.0 && omega.is_finite();
         Ok(Richardson { omega: settings.number("omega", "a number above 0", holds)? })
     }
-}
 
-impl<T: Scalar> Method<T> for Richardson {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, x) = (s.a, s.b, s.x);
         let [r, q] = k.vectors(s.n());
         let z = s.preconditioned(k, r);
         let [rr, omega, largest] = k.cells();
         let damping = match s.m {
-            Some(_) => Formula::value(T::from_real(self.omega)),
+            Some(_) => Formula::real(self.omega),
             None => {
                 largest_eigenvalue(k, s, largest);
                 self.omega / Formula::from(largest)

@@ -1,8 +1,8 @@
 //! Quasi-minimal residuals without the adjoint, for general square systems.
 use super::bicgstab::orthogonal;
 use super::method::{Listed, MethodInfo, Needs};
-use crate::{Method, System};
-use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
+use crate::System;
+use lacuna_engine::{Formula, Pass, Reason, Recorder};
 
 /// TFQMR: conjugate gradients squared with quasi-minimal residual smoothing over its half steps.
 ///
@@ -23,14 +23,8 @@ impl Listed for TfQmr {
         adjoint: false,
         options: &[],
     };
-}
 
-impl<T: Scalar> Method<T> for TfQmr {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, x) = (s.a, s.b, s.x);
         let [r0, w, u, v, d, au] = k.vectors(s.n());
         let mu = s.preconditioned(k, u);
@@ -40,7 +34,7 @@ impl<T: Scalar> Method<T> for TfQmr {
         let start = Pass::new("start")
             .set(w, r0)
             .set(u, r0)
-            .set(d, Formula::value(T::zero()))
+            .set(d, Formula::real(0.0))
             .eval(tau2, rr)
             .eval(rho, rr)
             .eval(theta2, 0.0)
@@ -53,9 +47,9 @@ impl<T: Scalar> Method<T> for TfQmr {
             .stop_if(alpha.not_finite(), Reason::Breakdown("<r0, A u>"));
         let half =
             || Pass::new("half").set(d, mu + (theta2 * eta / alpha) * d).set(w, w - alpha * au).dot(ww, w, w);
-        let minimize = |pass: Pass<T>| {
-            pass.eval(theta2, ww / tau2.max(T::TINY))
-                .eval(c2, Formula::value(T::one()) / (theta2 + 1.0))
+        let minimize = |pass: Pass| {
+            pass.eval(theta2, ww / tau2.max(tau2.tiny()))
+                .eval(c2, Formula::real(1.0) / (theta2 + 1.0))
                 .eval(tau2, ww * c2)
                 .eval(eta, c2 * alpha)
         };

@@ -1,7 +1,7 @@
 //! Conjugate gradients on the normal equations.
 use super::super::method::{Listed, MethodInfo, Needs};
-use crate::{Method, System};
-use lacuna_engine::{Adjoint, Pass, Reason, Recorder, Scalar};
+use crate::System;
+use lacuna_engine::{Adjoint, Pass, Reason, Recorder};
 
 /// CGLS: conjugate gradients on `Aᴴ A x = Aᴴ b`, by products with `A` and `Aᴴ`; the matrix `Aᴴ A` is never
 /// formed.
@@ -24,14 +24,8 @@ impl Listed for Cgls {
         adjoint: true,
         options: &[],
     };
-}
 
-impl<T: Scalar> Method<T> for Cgls {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, sys: &System<'_>) {
         let (a, ah, b, x) = (sys.a, Adjoint(sys.a), sys.b, sys.x);
         let ([r, q], [s, p]) = (k.vectors(b.len), k.vectors(x.len));
         let z = sys.preconditioned(k, p); // M p; a work vector between its uses

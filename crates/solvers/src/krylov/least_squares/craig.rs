@@ -1,8 +1,8 @@
 //! The solution of least norm of a consistent system.
 use super::super::method::{Listed, MethodInfo, Needs};
 use super::bidiagonal::Bidiagonal;
-use crate::{Method, System};
-use lacuna_engine::{Pass, Reason, Recorder, Scalar};
+use crate::System;
+use lacuna_engine::{Pass, Reason, Recorder};
 
 /// CRAIG: minimises the error at every step, for consistent systems.
 ///
@@ -23,14 +23,8 @@ impl Listed for Craig {
         adjoint: true,
         options: &[],
     };
-}
 
-impl<T: Scalar> Method<T> for Craig {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, sys: &System<'_>) {
         let x = sys.x;
         let to = Bidiagonal::new(k, sys);
         let Bidiagonal { z, alpha, beta, normal, .. } = to;

@@ -1,8 +1,8 @@
 //! Least squares by minimising the residual of the normal equations.
 use super::super::method::{Listed, MethodInfo, Needs};
 use super::bidiagonal::Bidiagonal;
-use crate::{Method, System};
-use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
+use crate::System;
+use lacuna_engine::{Formula, Pass, Reason, Recorder};
 
 /// LSMR: MINRES on the normal equations by bidiagonalisation, so that `‖Aᴴ r‖`, the quantity tested,
 /// decreases at every step (`‖Mᴴ Aᴴ r‖` with a preconditioner).
@@ -24,14 +24,8 @@ impl Listed for Lsmr {
         adjoint: true,
         options: &[],
     };
-}
 
-impl<T: Scalar> Method<T> for Lsmr {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, sys: &System<'_>) {
         let (x, [h, h_bar]) = (sys.x, k.vectors(sys.x.len));
         let to = Bidiagonal::new(k, sys);
         let Bidiagonal { z, alpha, beta, normal, .. } = to;
@@ -42,7 +36,7 @@ impl<T: Scalar> Method<T> for Lsmr {
 
         let start = Pass::new("start")
             .set(h, z / alpha)
-            .set(h_bar, Formula::value(T::zero()))
+            .set(h_bar, Formula::real(0.0))
             .eval(zeta_bar, alpha * beta)
             .eval(alpha_bar, alpha)
             .eval(rho, 1.0)

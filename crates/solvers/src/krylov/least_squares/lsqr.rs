@@ -1,8 +1,8 @@
 //! Least squares by bidiagonalisation.
 use super::super::method::{Listed, MethodInfo, Needs};
 use super::bidiagonal::Bidiagonal;
-use crate::{Method, System};
-use lacuna_engine::{Pass, Reason, Recorder, Scalar};
+use crate::System;
+use lacuna_engine::{Pass, Reason, Recorder};
 
 /// LSQR: the iterates of [`Cgls`](crate::Cgls) by bidiagonalisation, which avoids `Aᴴ A` and its squared
 /// condition number.
@@ -24,14 +24,8 @@ impl Listed for Lsqr {
         adjoint: true,
         options: &[],
     };
-}
 
-impl<T: Scalar> Method<T> for Lsqr {
-    fn info(&self) -> &'static MethodInfo {
-        &Self::INFO
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
+    fn record(&self, k: &mut Recorder<'_>, sys: &System<'_>) {
         let (x, w) = (sys.x, k.vector(sys.x.len));
         let to = Bidiagonal::new(k, sys);
         let Bidiagonal { z, alpha, beta, normal, .. } = to;
