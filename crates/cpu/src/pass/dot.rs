@@ -1,10 +1,12 @@
 //! Canonical sums: of the products of one segment, and of segment sums.
 //!
 //! All functions are inlined into code compiled for the current instruction set: see [`crate::run::share`].
+use crate::simd::known::Known;
 use crate::simd::numbers::{C32, C64, F32, F64, Numbers, load};
+use lacuna_engine::Scalar;
 use lacuna_engine::sum::pair_sum;
-use lacuna_engine::{NumberType, Scalar};
 use pulp::Simd;
+use std::marker::PhantomData;
 
 /// The canonical sum of `conj(a[i]) b[i]` over one segment.
 ///
@@ -14,15 +16,14 @@ use pulp::Simd;
 pub(crate) unsafe fn dot_segment<T: Scalar, S: Simd>(simd: S, a: *const T, b: *const T) -> T {
     // SAFETY: the types match the kind, and the pointers are valid as the caller promises.
     unsafe {
-        match T::KIND {
-            NumberType::F64 if !S::IS_SCALAR => {
-                bytemuck::cast(real_segment::<F64, S>(simd, a.cast(), from::<F64, S>(b.cast())))
-            }
-            NumberType::F32 if !S::IS_SCALAR => {
-                bytemuck::cast(real_segment::<F32, S>(simd, a.cast(), from::<F32, S>(b.cast())))
-            }
-            NumberType::C64 | NumberType::C32 if !S::IS_SCALAR => dot_segments(simd, [a], b)[0],
-            _ => full_segment(|i| (*a.add(i)).dot_term(*b.add(i))),
+        if Known::<T, S>::F64 {
+            bytemuck::cast(real_segment::<F64, S>(simd, a.cast(), from::<F64, S>(b.cast())))
+        } else if Known::<T, S>::F32 {
+            bytemuck::cast(real_segment::<F32, S>(simd, a.cast(), from::<F32, S>(b.cast())))
+        } else if Known::<T, S>::COMPLEX {
+            dot_segments(simd, [a], b)[0]
+        } else {
+            full_segment(|i| (*a.add(i)).dot_term(*b.add(i)))
         }
     }
 }
@@ -40,28 +41,26 @@ pub(crate) unsafe fn weighted_segment<T: Scalar, S: Simd>(
 ) -> T {
     // SAFETY: as in `dot_segment`.
     unsafe {
-        match T::KIND {
-            NumberType::F64 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F64, S>(
+        if Known::<T, S>::F64 {
+            bytemuck::cast(real_segment::<F64, S>(
                 simd,
                 a.cast(),
                 product::<F64, S>(simd, f.cast(), b.cast()),
-            )),
-            NumberType::F32 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F32, S>(
+            ))
+        } else if Known::<T, S>::F32 {
+            bytemuck::cast(real_segment::<F32, S>(
                 simd,
                 a.cast(),
                 product::<F32, S>(simd, f.cast(), b.cast()),
-            )),
-            NumberType::C64 if !S::IS_SCALAR => bytemuck::cast(segments::<C64, S, 1>(
-                simd,
-                [a.cast()],
-                product::<C64, S>(simd, f.cast(), b.cast()),
-            )),
-            NumberType::C32 if !S::IS_SCALAR => bytemuck::cast(segments::<C32, S, 1>(
-                simd,
-                [a.cast()],
-                product::<C32, S>(simd, f.cast(), b.cast()),
-            )),
-            _ => full_segment(|i| (*a.add(i)).dot_term(*f.add(i) * *b.add(i))),
+            ))
+        } else if Known::<T, S>::C64 {
+            let product = product::<C64, S>(simd, f.cast(), b.cast());
+            bytemuck::cast(segments::<C64, S, 1>(simd, [a.cast()], product))
+        } else if Known::<T, S>::C32 {
+            let product = product::<C32, S>(simd, f.cast(), b.cast());
+            bytemuck::cast(segments::<C32, S, 1>(simd, [a.cast()], product))
+        } else {
+            full_segment(|i| (*a.add(i)).dot_term(*f.add(i) * *b.add(i)))
         }
     }
 }
@@ -78,28 +77,30 @@ pub(crate) unsafe fn dot_segments<T: Scalar, S: Simd, const K: usize>(
 ) -> [T; K] {
     // SAFETY: as in `dot_segment`.
     unsafe {
-        match T::KIND {
-            NumberType::F64 if !S::IS_SCALAR && K > 1 => {
-                segments::<F64, S, K>(simd, a.map(|a| a.cast()), from::<F64, S>(b.cast())).map(bytemuck::cast)
+        if Several::<T, S, K>::F64 {
+            segments::<F64, S, K>(simd, a.map(|a| a.cast()), from::<F64, S>(b.cast())).map(bytemuck::cast)
+        } else if Several::<T, S, K>::F32 {
+            segments::<F32, S, K>(simd, a.map(|a| a.cast()), from::<F32, S>(b.cast())).map(bytemuck::cast)
+        } else if Known::<T, S>::C64 {
+            segments::<C64, S, K>(simd, a.map(|a| a.cast()), from::<C64, S>(b.cast())).map(bytemuck::cast)
+        } else if Known::<T, S>::C32 {
+            segments::<C32, S, K>(simd, a.map(|a| a.cast()), from::<C32, S>(b.cast())).map(bytemuck::cast)
+        } else {
+            let mut sums = [T::zero(); K];
+            for (sum, a) in sums.iter_mut().zip(a) {
+                *sum = dot_segment(simd, a, b);
             }
-            NumberType::F32 if !S::IS_SCALAR && K > 1 => {
-                segments::<F32, S, K>(simd, a.map(|a| a.cast()), from::<F32, S>(b.cast())).map(bytemuck::cast)
-            }
-            NumberType::C64 if !S::IS_SCALAR => {
-                segments::<C64, S, K>(simd, a.map(|a| a.cast()), from::<C64, S>(b.cast())).map(bytemuck::cast)
-            }
-            NumberType::C32 if !S::IS_SCALAR => {
-                segments::<C32, S, K>(simd, a.map(|a| a.cast()), from::<C32, S>(b.cast())).map(bytemuck::cast)
-            }
-            _ => {
-                let mut sums = [T::zero(); K];
-                for (sum, a) in sums.iter_mut().zip(a) {
-                    *sum = dot_segment(simd, a, b);
-                }
-                sums
-            }
+            sums
         }
     }
+}
+
+/// [`Known`] of several vectors of real numbers.
+struct Several<T, S, const K: usize>(PhantomData<(T, S)>);
+
+impl<T: Scalar, S: Simd, const K: usize> Several<T, S, K> {
+    const F32: bool = Known::<T, S>::F32 && K > 1;
+    const F64: bool = Known::<T, S>::F64 && K > 1;
 }
 
 /// [`dot_segment`] for real numbers: the terms in memory order, the sums in registers.
@@ -233,7 +234,7 @@ const LINE: usize = 8;
 
 /// The canonical sum of a full segment, one line at a time and in registers: lines 0, 16, 8 and 24 first,
 /// which the strides 128 and 64 add, and so on down to one line.
-#[inline(always)]
+#[inline(never)]
 fn full_segment<T: Scalar>(term: impl Fn(usize) -> T) -> T {
     let line = |k: usize| -> [T; LINE] { std::array::from_fn(|j| term(k * LINE + j)) };
     let four = |k: usize| sum_lines(sum_lines(line(k), line(k + 16)), sum_lines(line(k + 8), line(k + 24)));

@@ -1,9 +1,10 @@
 //! Updates in registers for arbitrary terms: a small interpreter that works on a block of registers at a
 //! time.
 use crate::pass::update::{Bound, BoundTerm};
+use crate::simd::known::Known;
 use crate::simd::numbers::{C32, C64, F32, F64, Numbers, load, registers, store};
 use crate::simd::outlined::outlined;
-use lacuna_engine::{NumberType, Scalar};
+use lacuna_engine::Scalar;
 use pulp::Simd;
 use std::ptr::eq;
 
@@ -26,15 +27,22 @@ pub(crate) unsafe fn run<'a, T: Scalar, S: Simd>(
         move || {
             // SAFETY: as the caller promises; the types match the kind.
             unsafe {
-                match (T::KIND, size_of::<S::f64s>()) {
-                    (NumberType::F32, 64) => blocks::<F32, S, T, 8>(simd, updates, start, end),
-                    (NumberType::F64, 64) => blocks::<F64, S, T, 8>(simd, updates, start, end),
-                    (NumberType::C32, 64) => blocks::<C32, S, T, 8>(simd, updates, start, end),
-                    (NumberType::C64, 64) => blocks::<C64, S, T, 8>(simd, updates, start, end),
-                    (NumberType::F32, _) => blocks::<F32, S, T, 4>(simd, updates, start, end),
-                    (NumberType::F64, _) => blocks::<F64, S, T, 4>(simd, updates, start, end),
-                    (NumberType::C32, _) => blocks::<C32, S, T, 4>(simd, updates, start, end),
-                    (NumberType::C64, _) => blocks::<C64, S, T, 4>(simd, updates, start, end),
+                if Known::<T, S>::F32_IN_64 {
+                    blocks::<F32, S, T, 8>(simd, updates, start, end)
+                } else if Known::<T, S>::F64_IN_64 {
+                    blocks::<F64, S, T, 8>(simd, updates, start, end)
+                } else if Known::<T, S>::C32_IN_64 {
+                    blocks::<C32, S, T, 8>(simd, updates, start, end)
+                } else if Known::<T, S>::C64_IN_64 {
+                    blocks::<C64, S, T, 8>(simd, updates, start, end)
+                } else if Known::<T, S>::F32 {
+                    blocks::<F32, S, T, 4>(simd, updates, start, end)
+                } else if Known::<T, S>::F64 {
+                    blocks::<F64, S, T, 4>(simd, updates, start, end)
+                } else if Known::<T, S>::C32 {
+                    blocks::<C32, S, T, 4>(simd, updates, start, end)
+                } else if Known::<T, S>::C64 {
+                    blocks::<C64, S, T, 4>(simd, updates, start, end)
                 }
             }
         },

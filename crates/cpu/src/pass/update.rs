@@ -2,6 +2,7 @@
 //!
 //! All functions are inlined into code compiled for the current instruction set: see [`crate::run::share`].
 use crate::pass::sweep;
+use crate::simd::known::Known;
 use lacuna_engine::Scalar;
 use pulp::Simd;
 
@@ -52,7 +53,11 @@ const BLOCK: usize = 16;
 /// All pointers must be valid for the range; `dst` may equal an operand but must not overlap one otherwise.
 #[inline(always)]
 pub(crate) unsafe fn update<T: Scalar>(dst: *mut T, terms: &[BoundTerm<T>], start: usize, end: usize) {
-    let plain = !T::KIND.is_complex() && terms.iter().all(|t| t.factor.is_null());
+    if Known::<T>::PAIRS {
+        // SAFETY: as the caller promises.
+        return unsafe { general(dst, terms, start, end) };
+    }
+    let plain = terms.iter().all(|t| t.factor.is_null());
     let own = terms.iter().position(|t| std::ptr::eq(t.vector, dst)).unwrap_or(OTHER);
     macro_rules! shapes {
         ($($terms:literal: $($own:ident)*;)*) => {
@@ -192,7 +197,7 @@ pub(crate) unsafe fn accumulate<T: Scalar, S: Simd>(
 ) {
     // SAFETY: as the caller promises.
     unsafe {
-        if T::KIND.is_complex() && !S::IS_SCALAR {
+        if Known::<T, S>::COMPLEX {
             let itself = BoundTerm { vector: w.cast_const(), ..BoundTerm::NONE };
             let mut terms = [itself; 1 + ADDED];
             for group in columns.chunks(ADDED) {

@@ -4,6 +4,7 @@ use crate::pass::fused;
 use crate::pass::sweep;
 use crate::pass::update::{Bound, BoundTerm, accumulate, round, update};
 use crate::plan::step::{Dot, Kind, Step};
+use crate::simd::known::Known;
 use crate::spmv::{Stored, hyb};
 use lacuna_engine::lower::Coefficient;
 use lacuna_engine::sum::SEGMENT;
@@ -127,7 +128,7 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
     // A single update runs as well in the loop of its shape.
     let unlisted = matches!(step.kind, Kind::Sweep) && step.fused.is_none() && step.updates.len() > 1;
     let narrow = step.updates.iter().any(|update| update.rounds);
-    let interpreted = !S::IS_SCALAR && !narrow && (T::KIND.is_complex() || unlisted);
+    let interpreted = !S::IS_SCALAR && !narrow && (Known::<T, S>::COMPLEX || unlisted);
     let bytes = match step.kind {
         Kind::Sweep if interpreted && step.dots.is_empty() => usize::MAX,
         Kind::BasisDot { .. } | Kind::BasisAxpy { .. } => BASIS_CHUNK_BYTES,
@@ -153,6 +154,8 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
                         round(dst, start, end);
                     }
                 }
+            } else if S::IS_SCALAR {
+                // Never interpreted.
             } else if !step.updates.is_empty() {
                 sweep::run(simd, updates(share), start, end);
             }

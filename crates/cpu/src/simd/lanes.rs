@@ -27,7 +27,7 @@ pub(crate) fn row_sum<T: Scalar, S: Simd, const W: usize>(
         add_terms(simd, &mut sums, |j| term(k + j));
         k += W;
     }
-    if T::KIND.is_complex() || W <= 2 {
+    if Registers::<T, S, W>::NONE {
         for (s, k) in sums.iter_mut().zip(k..last) {
             let (value, x) = term(k);
             *s = value.fma(x, *s);
@@ -69,6 +69,8 @@ fn add_terms<T: Scalar, S: Simd, const W: usize>(simd: S, sums: &mut [T; W], ter
 struct Registers<T, S, const W: usize>(PhantomData<(T, S)>);
 
 impl<T: Scalar, S: Simd, const W: usize> Registers<T, S, W> {
+    /// The lanes that are left at the end of a row are added one by one.
+    const NONE: bool = T::KIND.is_complex() || W <= 2;
     const WIDE: bool = size_of::<S::f64s>() == 64;
     const F64_BY_8: bool = matches!(T::KIND, NumberType::F64) && Self::WIDE && W >= 8;
     const F32_BY_16: bool = matches!(T::KIND, NumberType::F32) && Self::WIDE && W >= 16;

@@ -1,7 +1,8 @@
 //! `y ← A x` for compressed rows of blocks: for 3x3 blocks 8.4 bytes an entry in `f64`.
+use crate::simd::known::Known;
 use crate::simd::numbers::{F32, F64, Real, load, store};
 use crate::simd::prefetch::prefetch;
-use lacuna_engine::{Format, MAX_LANES, NumberType, Scalar};
+use lacuna_engine::{Format, MAX_LANES, Scalar};
 use lacuna_formats::Bcsr;
 use pulp::Simd;
 
@@ -36,11 +37,14 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
     };
     // SAFETY: as the caller promises; the number type matches the kind.
     unsafe {
-        let fits = a.block() * size_of::<T>() <= size_of::<S::f64s>();
-        match T::KIND {
-            NumberType::F64 if fits && !S::IS_SCALAR => rows.cast().registers::<F64, S>(simd, a.block()),
-            NumberType::F32 if fits && !S::IS_SCALAR => rows.cast().registers::<F32, S>(simd, a.block()),
-            _ => rows.one_by_one(a.block()),
+        // Blocks of 2 and 3 would leave too much of a register unused.
+        let fits = a.block() > 3 && a.block() * size_of::<T>() <= size_of::<S::f64s>();
+        if Known::<T, S>::F64 && fits {
+            rows.cast().registers::<F64, S>(simd, a.block());
+        } else if Known::<T, S>::F32 && fits {
+            rows.cast().registers::<F32, S>(simd, a.block());
+        } else {
+            rows.one_by_one(a.block());
         }
     }
 }
@@ -66,14 +70,12 @@ impl<'a, T: Scalar> Rows<'a, T> {
         Rows { row_ptr, col_idx, values: values.cast(), places, lanes, x: x.cast(), y: y.cast(), start, end }
     }
 
-    /// All rows, with each column of a block in a register.
+    /// All rows, with each column of a block, of at least 4 rows, in a register.
     #[inline(always)]
     unsafe fn registers<R: Real<S, Number = T>, S: Simd>(self, simd: S, block: usize) {
         // SAFETY: as the caller promises.
         unsafe {
             match (block, self.lanes) {
-                // Would leave too much of a register unused.
-                (2 | 3, _) => self.one_by_one(block),
                 (4, 4) => self.block_rows::<R, S, 4, 4>(simd),
                 (4, _) => self.block_rows::<R, S, 4, MAX_LANES>(simd),
                 (5, _) => self.block_rows::<R, S, 5, MAX_LANES>(simd),

@@ -134,7 +134,7 @@ unsafe fn lanes<T: Scalar, S: Simd, const W: usize>(
     }
 }
 
-/// The sum of a long row's entries `first..last`.
+/// The sum of a long row's entries `first..last`. A function of its own, once for all numbers of lanes.
 ///
 /// # Safety
 /// As [`sum`].
@@ -147,18 +147,31 @@ unsafe fn in_pieces<T: Scalar, S: Simd>(
     first: usize,
     last: usize,
 ) -> T {
+    let mut all = T::zero();
+    let to = &raw mut all;
+    outlined_rows!(simd, *to = pieces(simd, values, col_idx, x, first, last));
+    all
+}
+
+#[inline(always)]
+unsafe fn pieces<T: Scalar, S: Simd>(
+    simd: S,
+    values: *const T,
+    col_idx: *const u32,
+    x: *const T,
+    first: usize,
+    last: usize,
+) -> T {
     let piece = piece_of(last - first);
-    // SAFETY: as the caller promises.
-    unsafe {
-        let mut k = last.min(first + piece);
-        let mut all = sum::<T, S, MAX_LANES>(simd, values, col_idx, x, first, k);
-        while k < last {
-            let end = last.min(k + piece);
-            all += sum::<T, S, MAX_LANES>(simd, values, col_idx, x, k, end);
-            k = end;
-        }
-        all
+    let (mut k, mut all) = (first, None);
+    while k < last {
+        let end = last.min(k + piece);
+        // SAFETY: as the caller promises.
+        let next = unsafe { sum::<T, S, MAX_LANES>(simd, values, col_idx, x, k, end) };
+        all = Some(all.map_or(next, |all: T| all + next));
+        k = end;
     }
+    all.unwrap_or(T::zero())
 }
 
 /// The sum of the entries `first..last` with `W` lanes.

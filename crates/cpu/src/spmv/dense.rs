@@ -1,9 +1,10 @@
 //! `y ← A x` for a dense matrix: 8 bytes an entry in `f64`, with x from cache.
 use crate::pass::dot::halved as halved_vectors;
+use crate::simd::known::Known;
 use crate::simd::lanes::{halve, halved};
 use crate::simd::numbers::{F32, F64, Real, load, store};
 use crate::simd::prefetch::prefetch;
-use lacuna_engine::{Format, MAX_LANES, NumberType, Scalar};
+use lacuna_engine::{Format, MAX_LANES, Scalar};
 use lacuna_formats::Dense;
 use pulp::Simd;
 
@@ -26,17 +27,20 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
     // SAFETY: as the caller promises; the number type matches the kind.
     unsafe {
         let rows = Rows { values: a.values().as_ptr(), cols: a.shape().1, x, y, start, end };
-        match (T::KIND, a.lanes() * size_of::<T>() / size_of::<S::f64s>()) {
-            (NumberType::F64, vectors @ 1..) if !S::IS_SCALAR => rows.cast().vectors::<F64, S>(simd, vectors),
-            (NumberType::F32, vectors @ 1..) if !S::IS_SCALAR => rows.cast().vectors::<F32, S>(simd, vectors),
-            _ => match a.lanes() {
+        let vectors = a.lanes() * size_of::<T>() / size_of::<S::f64s>();
+        if Known::<T, S>::F64 && vectors > 0 {
+            rows.cast().vectors::<F64, S>(simd, vectors);
+        } else if Known::<T, S>::F32 && vectors > 0 {
+            rows.cast().vectors::<F32, S>(simd, vectors);
+        } else {
+            match a.lanes() {
                 1 => rows.lanes::<1>(),
                 2 => rows.lanes::<2>(),
                 4 => rows.lanes::<4>(),
                 8 => rows.lanes::<8>(),
                 16 => rows.lanes::<16>(),
                 _ => rows.lanes::<32>(),
-            },
+            }
         }
     }
 }

@@ -1,10 +1,11 @@
 //! `y ← A x` in slices of 32 rows: 12 bytes a place in `f64`, one row per lane.
 use crate::simd::gather::gather;
+use crate::simd::known::Known;
 use crate::simd::numbers::{F32, F64, Real, load, store};
 use crate::simd::prefetch::prefetch;
 use crate::spmm::sell::{ROWS, part};
 use bytemuck::Zeroable;
-use lacuna_engine::{NumberType, Scalar};
+use lacuna_engine::Scalar;
 use lacuna_formats::{SLICE, Sell};
 use pulp::Simd;
 
@@ -60,20 +61,16 @@ pub(crate) unsafe fn slice<T: Scalar, C: Copy + Into<u32>, S: Simd>(
     // SAFETY: as the caller promises.
     unsafe {
         let (f64s, f32s) = ((values.cast(), x.cast()), (values.cast(), x.cast()));
-        match (T::KIND, size_of::<S::f64s>()) {
-            (NumberType::F64, 64) => {
-                bytemuck::cast(registers::<F64, S, C, 4, 8>(simd, col_idx, f64s, first, last))
-            }
-            (NumberType::F32, 64) => {
-                bytemuck::cast(registers::<F32, S, C, 2, 16>(simd, col_idx, f32s, first, last))
-            }
-            (NumberType::F64, 32) => {
-                bytemuck::cast(registers::<F64, S, C, 8, 4>(simd, col_idx, f64s, first, last))
-            }
-            (NumberType::F32, 32) => {
-                bytemuck::cast(registers::<F32, S, C, 4, 8>(simd, col_idx, f32s, first, last))
-            }
-            _ => numbers(col_idx, values, x, first, last),
+        if Known::<T, S>::F64_IN_64 {
+            bytemuck::cast(registers::<F64, S, C, 4, 8>(simd, col_idx, f64s, first, last))
+        } else if Known::<T, S>::F32_IN_64 {
+            bytemuck::cast(registers::<F32, S, C, 2, 16>(simd, col_idx, f32s, first, last))
+        } else if Known::<T, S>::F64_IN_32 {
+            bytemuck::cast(registers::<F64, S, C, 8, 4>(simd, col_idx, f64s, first, last))
+        } else if Known::<T, S>::F32_IN_32 {
+            bytemuck::cast(registers::<F32, S, C, 4, 8>(simd, col_idx, f32s, first, last))
+        } else {
+            numbers(col_idx, values, x, first, last)
         }
     }
 }

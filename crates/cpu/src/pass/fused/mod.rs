@@ -10,10 +10,11 @@ mod passes;
 use crate::pass::dot::halved;
 use crate::plan::step::{Dot, Update};
 use crate::run::share::Share;
+use crate::simd::known::Known;
 use crate::simd::numbers::{F32, F64, Real};
 use form::{NONE, VECTORS};
 use lacuna_engine::sum::SEGMENT;
-use lacuna_engine::{NumberType, Operands, Scalar};
+use lacuna_engine::{Operands, Scalar};
 pub(crate) use listed::listed;
 use passes::{ALL, DOTS, Pass, TERMS, UPDATES, Which};
 use pulp::Simd;
@@ -76,20 +77,16 @@ pub(crate) unsafe fn run<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) -> u
     // registers as the first number, and four times as many as the second. The third is a fraction of the
     // processor's registers.
     unsafe {
-        match (T::KIND, size_of::<S::f64s>()) {
-            (NumberType::F64, 64) => {
-                fused.which.sweep::<F64, S, 16, 8, 8>(simd, streams::<F64, T, S>(fused, share, segments))
-            }
-            (NumberType::F64, 32) => {
-                fused.which.sweep::<F64, S, 32, 16, 4>(simd, streams::<F64, T, S>(fused, share, segments))
-            }
-            (NumberType::F32, 64) => {
-                fused.which.sweep::<F32, S, 8, 4, 8>(simd, streams::<F32, T, S>(fused, share, segments))
-            }
-            (NumberType::F32, 32) => {
-                fused.which.sweep::<F32, S, 16, 8, 4>(simd, streams::<F32, T, S>(fused, share, segments))
-            }
-            _ => return 0,
+        if Known::<T, S>::F64_IN_64 {
+            fused.which.sweep::<F64, S, 16, 8, 8>(simd, streams::<F64, T, S>(fused, share, segments));
+        } else if Known::<T, S>::F64_IN_32 {
+            fused.which.sweep::<F64, S, 32, 16, 4>(simd, streams::<F64, T, S>(fused, share, segments));
+        } else if Known::<T, S>::F32_IN_64 {
+            fused.which.sweep::<F32, S, 8, 4, 8>(simd, streams::<F32, T, S>(fused, share, segments));
+        } else if Known::<T, S>::F32_IN_32 {
+            fused.which.sweep::<F32, S, 16, 8, 4>(simd, streams::<F32, T, S>(fused, share, segments));
+        } else {
+            return 0;
         }
     }
     segments
