@@ -4,6 +4,7 @@ use crate::algebra::turned;
 use crate::build::compressed;
 use crate::parallel;
 use crate::storage::checks::{check_finite, check_sizes, position};
+use crate::storage::precision::converted;
 use lacuna_engine::{
     Argument, Error, Format, MAX_LANES, Result, Scalar, compiled_here, is_long, pages, piece_of,
 };
@@ -279,7 +280,7 @@ impl<T: Scalar> Csr<T> {
                 ),
             });
         }
-        self.map(|v| U::from_parts(v.re(), v.im()))
+        self.with_values(converted("Csr::cast", &self.values)?)
     }
 
     /// A matrix of the same structure with other values, given in the order of [`Csr::values`].

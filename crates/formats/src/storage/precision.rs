@@ -55,7 +55,8 @@ impl<T: Scalar> Csr<T> {
     }
 }
 
-fn converted<T: Scalar, U: Scalar>(operation: &str, from: &[T]) -> Result<Vec<U>> {
+/// Numbers in another type, each part rounded.
+pub(super) fn converted<T: Scalar, U: Scalar>(operation: &str, from: &[T]) -> Result<Vec<U>> {
     let mut to = pages::zeroed(operation, from.len())?;
     parallel::for_each(to.chunks_mut(GRAIN).zip(from.chunks(GRAIN)), |(to, from): (&mut [U], &[T])| {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = from.converted());
