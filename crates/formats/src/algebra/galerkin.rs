@@ -316,9 +316,7 @@ fn planned<T: Double, const F: usize, const C: usize>(
         };
         let now = runs[now].iter().map(|run| run.start * C..run.end * C).collect();
         written_rows.extend(written(OPERATION, p_cols, now, None, || accumulators_of_rows.take(), fill)?);
-        let mut own = own.into_inner().unwrap_or_default();
-        own.sort_by_key(|(run, _): &(Range<usize>, Slots)| run.start);
-        kept.extend(own);
+        kept.extend(in_order(own.into_inner().unwrap_or_default()));
     }
     let c = joined(OPERATION, r.rows(), p_cols, written_rows)?;
     // Rows of `A P` that `R` does not use are in no layout.
@@ -335,4 +333,10 @@ fn planned<T: Double, const F: usize, const C: usize>(
         GalerkinPlan { cells: [F, C], patterns: [r, a, p, &c].map(SharedPattern::of), blocks, runs: kept },
         c,
     ))
+}
+
+/// Runs of rows in their order.
+fn in_order(mut runs: Vec<(Range<usize>, Slots)>) -> Vec<(Range<usize>, Slots)> {
+    runs.sort_unstable_by_key(|(run, _)| run.start);
+    runs
 }

@@ -18,6 +18,8 @@ mod slots;
 mod transpose;
 mod window;
 
+pub(crate) use rows::sort_order;
+
 pub use fill::{fill_rows, fill_rows_with, refill_rows_with};
 pub use galerkin::{GalerkinPlan, galerkin, galerkin_by_cells};
 pub use hermitian::{check_hermitian, lost_symmetry};

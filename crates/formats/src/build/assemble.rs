@@ -4,6 +4,7 @@
 //! part is sorted into *buckets* of consecutive rows, small enough to fit in a core's cache, in which the
 //! entries are then placed row by row. Only rows whose columns are still out of order are sorted.
 use crate::Csr;
+use crate::algebra::sort_order;
 use crate::parallel;
 use crate::storage::checks::{check_sizes, not_finite};
 use lacuna_engine::pages::zeroed;
@@ -23,7 +24,7 @@ const MAX_BUCKETS: usize = 1024;
 /// Maximum number of entries of one task of the first step.
 const PIECE: usize = 1 << 20;
 /// Maximum length of rows sorted by insertion.
-const SHORT: usize = 24;
+pub(super) const SHORT: usize = 24;
 
 /// The matrix of the entries in all pieces; repeated ones are summed in input order.
 ///
@@ -178,7 +179,7 @@ fn sorted<T: Scalar>(
             .push((b, Target { first_row, lengths: own_lengths, columns: own_columns, values: own_numbers }));
         (lengths, columns, numbers) = (rest, rest_columns, rest_numbers);
     }
-    let kept = parallel::map_with(tasks, Vec::new, |scratch, (b, target)| {
+    let kept = parallel::map_with(tasks, Scratch::default, |scratch, (b, target)| {
         let segments = pieces.iter().map(|p| &p.entries[p.starts[b] as usize..p.starts[b + 1] as usize]);
         target.fill(operation, segments, scratch)
     });
@@ -259,7 +260,7 @@ impl<T: Scalar> Target<'_, T> {
         self,
         operation: &str,
         segments: impl Iterator<Item = &'e [Entry<T>]> + Clone,
-        scratch: &mut Vec<(u32, T)>,
+        scratch: &mut Scratch<T>,
     ) -> Result<usize> {
         for e in segments.clone().flatten() {
             self.lengths[e.0 as usize - self.first_row] += 1;
@@ -299,8 +300,11 @@ impl<T: Scalar> Target<'_, T> {
     }
 }
 
+/// The order of a row's columns (see [`sort_order`]), and its values before they are sorted.
+type Scratch<T> = (Vec<u64>, Vec<T>);
+
 /// Sorts a row by column, sums repeated columns in their order, and returns how many remain.
-fn sort_row<T: Scalar>(columns: &mut [u32], values: &mut [T], scratch: &mut Vec<(u32, T)>) -> usize {
+fn sort_row<T: Scalar>(columns: &mut [u32], values: &mut [T], (order, unsorted): &mut Scratch<T>) -> usize {
     if columns.len() <= SHORT {
         for k in 1..columns.len() {
             let (column, value) = (columns[k], values[k]);
@@ -312,11 +316,11 @@ fn sort_row<T: Scalar>(columns: &mut [u32], values: &mut [T], scratch: &mut Vec<
             (columns[at], values[at]) = (column, value);
         }
     } else {
-        scratch.clear();
-        scratch.extend(columns.iter().copied().zip(values.iter().copied()));
-        scratch.sort_by_key(|e| e.0);
-        for (&(column, value), (c, v)) in scratch.iter().zip(columns.iter_mut().zip(values.iter_mut())) {
-            (*c, *v) = (column, value);
+        sort_order(columns, order);
+        unsorted.clear();
+        unsorted.extend_from_slice(values);
+        for (&place, (c, v)) in order.iter().zip(columns.iter_mut().zip(values.iter_mut())) {
+            (*c, *v) = ((place >> 32) as u32, unsorted[place as u32 as usize]);
         }
     }
     let mut kept = 1;

@@ -1,6 +1,7 @@
 //! A matrix from a function that lists each row.
 use crate::Csr;
-use crate::build::assemble::outside;
+use crate::algebra::sort_order;
+use crate::build::assemble::{SHORT, outside};
 use crate::parallel;
 use crate::storage::checks::{check_sizes, not_finite};
 use lacuna_engine::pages::zeroed;
@@ -52,6 +53,24 @@ pub fn rectangular<T: Scalar>(operation: &str, size: [usize; 2], row: &Row<'_, T
     })(operation, size, row)
 }
 
+/// Sorts entries by column; those of a column keep their order.
+fn sort_by_column<T: Copy>(entries: &mut [(u32, T)]) {
+    if entries.len() <= SHORT {
+        for k in 1..entries.len() {
+            let mut at = k;
+            while at > 0 && entries[at - 1].0 > entries[at].0 {
+                entries.swap(at - 1, at);
+                at -= 1;
+            }
+        }
+        return;
+    }
+    let (columns, unsorted): (Vec<u32>, _) = (entries.iter().map(|e| e.0).collect(), entries.to_vec());
+    let mut order = Vec::new();
+    sort_order(&columns, &mut order);
+    entries.iter_mut().zip(order).for_each(|(e, place)| *e = unsorted[place as u32 as usize]);
+}
+
 fn listed<T: Scalar>(operation: &str, [rows, cols]: [usize; 2], row: &Row<'_, T>) -> Result<Csr<T>> {
     check_sizes(operation, rows, cols, 0)?;
     let share_rows = (rows / TASKS).clamp(1, SHARE);
@@ -59,7 +78,7 @@ fn listed<T: Scalar>(operation: &str, [rows, cols]: [usize; 2], row: &Row<'_, T>
         entries.clear();
         row(i, entries);
         if !entries.windows(2).all(|w| w[0].0 < w[1].0) {
-            entries.sort_by_key(|e| e.0);
+            sort_by_column(entries);
             entries.dedup_by(|later, kept| {
                 let same = later.0 == kept.0;
                 if same {

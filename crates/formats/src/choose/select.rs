@@ -220,10 +220,13 @@ impl<'a, T: Scalar> Candidates<'a, T> {
 pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> Vec<Candidate> {
     compiled_here!(T, |a: &Csr<T>, s: &Structure, costs: &[Cost]| -> Vec<Candidate> {
         let of = Candidates::new(a, s, costs);
-        let mut all: Vec<_> = FORMATS.iter().map(|format| of.candidate(format)).collect();
-        all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-        all
+        by_cost(FORMATS.iter().map(|format| of.candidate(format)).collect())
     })(a, s, costs)
+}
+
+fn by_cost(mut all: Vec<Candidate>) -> Vec<Candidate> {
+    all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    all
 }
 
 /// The cheapest candidate and the reason, in words.

@@ -186,8 +186,13 @@ fn length<T: Scalar>(a: &Csr<T>, row: u32) -> u32 {
 
 /// Sorts the rows of a segment by decreasing length, stably; nonexistent rows come last.
 fn sort_rows<T: Scalar>(a: &Csr<T>, order: &mut [u32]) {
-    order.sort_by_key(|&row| (row as usize >= a.rows(), std::cmp::Reverse(length(a, row))));
-    order.iter_mut().filter(|row| **row as usize >= a.rows()).for_each(|row| *row = u32::MAX);
+    // Rows are in their order: what is sorted is their lengths from the longest on, each with its row.
+    let key = |row: u32| u64::from(u32::MAX - length(a, row)) << 32 | u64::from(row);
+    let there = order.iter().filter(|row| (**row as usize) < a.rows());
+    let mut keys: Vec<u64> = there.map(|row| key(*row)).collect();
+    keys.sort_unstable();
+    let sorted = keys.iter().map(|key| *key as u32).chain(std::iter::repeat(u32::MAX));
+    order.iter_mut().zip(sorted).for_each(|(row, sorted)| *row = sorted);
 }
 
 /// The width of each slice.

@@ -133,7 +133,7 @@ impl<T: Scalar> Stencil<T> {
         // A step along an axis of one point leads off the grid.
         let mut order: Vec<usize> =
             (0..steps.len()).filter(|&k| (0..3).all(|axis| steps[k][axis] == 0 || size[axis] > 1)).collect();
-        order.sort_by_key(|&k| (distance(steps[k]), steps[k]));
+        by_distance(&mut order, &|k| distance(steps[k]), steps);
         if let Some(pair) = order.windows(2).find(|pair| steps[pair[0]] == steps[pair[1]]) {
             return refused(format!("expected different steps, got {:?} twice", steps[pair[0]]));
         }
@@ -257,6 +257,11 @@ impl<T: Scalar> Stencil<T> {
         };
         [-1, 1].map(|sign| std::array::from_fn(|axis| far(axis, sign)))
     }
+}
+
+/// Sorts steps by the distance of the points that they lead to.
+fn by_distance(order: &mut [usize], distance: &dyn Fn(usize) -> i64, steps: &[[i32; 3]]) {
+    order.sort_by_key(|&k| (distance(k), steps[k]));
 }
 
 /// The words of a stencil on a grid: those of its neighbours after the head.

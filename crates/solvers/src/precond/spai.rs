@@ -172,7 +172,7 @@ impl<T: Scalar> Local<T> {
             Ok(k) if j as usize != i => square(values[k]),
             _ => f64::INFINITY,
         };
-        self.pattern.sort_by(|&j, &l| size(l).total_cmp(&size(j)).then(j.cmp(&l)));
+        self.pattern.sort_unstable_by(|&j, &l| size(l).total_cmp(&size(j)).then(j.cmp(&l)));
         self.pattern.truncate(most);
         self.pattern.sort_unstable();
     }

@@ -82,7 +82,7 @@ impl<T: Scalar> Local<T> {
                 Ok(at) => values[at].modulus(),
                 Err(_) => 0.0,
             };
-            self.pattern.sort_by(|&j, &l| size(l).total_cmp(&size(j)).then(l.cmp(&j)));
+            self.pattern.sort_unstable_by(|&j, &l| size(l).total_cmp(&size(j)).then(l.cmp(&j)));
             self.pattern.truncate(options.entries);
         }
         self.pattern.sort_unstable();
