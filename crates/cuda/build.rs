@@ -33,9 +33,14 @@ fn main() {
     sources.sort();
     let wanted = env::var("LACUNA_CUDA_ARCHITECTURES").unwrap_or_else(|_| ARCHITECTURES.join(","));
     let wanted: Vec<&str> = wanted.split(',').map(str::trim).collect();
+    // A fifth of the size; compilers before 12.4 have no choice of compressions.
+    let help = Command::new(&nvcc).arg("--help").output();
+    let smaller = help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains("--compress-mode"));
     thread::scope(|scope| {
-        let runs: Vec<_> =
-            sources.iter().map(|source| scope.spawn(|| compile(&nvcc, source, &out, &wanted))).collect();
+        let runs: Vec<_> = sources
+            .iter()
+            .map(|source| scope.spawn(|| compile(&nvcc, source, &out, &wanted, smaller)))
+            .collect();
         for run in runs {
             if let Err(message) = run.join().unwrap_or_else(|_| Err("the thread that ran nvcc died".into())) {
                 fail(&message);
@@ -53,9 +58,18 @@ fn main() {
     fs::write(out.join("fatbins.rs"), list).unwrap_or_else(|e| fail(&format!("writing fatbins.rs: {e}")));
 }
 
-fn compile(nvcc: &Path, source: &Path, out: &Path, architectures: &[&str]) -> Result<(), String> {
+fn compile(
+    nvcc: &Path,
+    source: &Path,
+    out: &Path,
+    architectures: &[&str],
+    smaller: bool,
+) -> Result<(), String> {
     let stem = source.file_stem().unwrap_or_default().to_string_lossy();
     let mut command = Command::new(nvcc);
+    if smaller {
+        command.arg("--compress-mode=size");
+    }
     // No contraction: every fused multiply-add is explicit. Division and roots are correctly rounded and
     // subnormals kept, as by nvcc's defaults.
     command.args(["-O3", "-std=c++17", "-fmad=false", "-prec-div=true", "-prec-sqrt=true", "-ftz=false"]);

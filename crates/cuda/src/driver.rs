@@ -91,6 +91,10 @@ pub(crate) struct Launch {
 }
 
 pub(crate) fn failure(device: &str, operation: &str, error: CudaError) -> Error {
+    if let Some(files) = lacuna_drivers::cuda::missing() {
+        let message = format!("no NVIDIA driver is installed, {files}");
+        return Error::Device { device: device.into(), operation: operation.into(), message };
+    }
     let hint = match error {
         CudaError::NoDevice | CudaError::NotInitialized | CudaError::UnknownError => {
             ": no usable NVIDIA driver and device; `nvidia-smi` tells more"

@@ -117,14 +117,24 @@ fn all() -> Result<Vec<Device>> {
     // PoCL must not be asked about a device while another thread makes it look for them.
     static LISTING: Mutex<()> = Mutex::new(());
     let _alone = LISTING.lock().unwrap_or_else(PoisonError::into_inner);
-    let ids = driver::devices().map_err(|status| driver::failed("OpenCL", "listing devices", status))?;
+    let ids = driver::devices();
+    if let Some(files) = lacuna_drivers::opencl::missing() {
+        return Err(Error::Device {
+            device: "OpenCL".into(),
+            operation: "listing devices".into(),
+            message: format!(
+                "no loader of OpenCL drivers is installed, {files}; it comes with a GPU vendor's driver, or as ocl-icd-libopencl1"
+            ),
+        });
+    }
+    let ids = ids.map_err(|status| driver::failed("OpenCL", "listing devices", status))?;
     Ok(ids.into_iter().map(|(id, platform)| Device::new(id, platform)).collect())
 }
 
 /// Every OpenCL device of the system, platform by platform, in the order of [`DeviceChoice::Index`].
 ///
 /// # Errors
-/// [`Error::Device`] if the loader fails. A system without a platform has an empty list.
+/// [`Error::Device`] if there is no loader or it fails. A system without a platform has an empty list.
 pub fn devices() -> Result<Vec<DeviceInfo>> {
     Ok(all()?.iter().map(Device::info).collect())
 }

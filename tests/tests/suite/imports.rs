@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Our crates that each of our crates may depend on.
-const ALLOWED: [(&str, &[&str]); 17] = [
+const ALLOWED: [(&str, &[&str]); 18] = [
     ("crates/engine", &[]),
     ("crates/formats", &["engine"]),
     ("crates/io", &["engine", "formats"]),
@@ -12,8 +12,9 @@ const ALLOWED: [(&str, &[&str]); 17] = [
     ("kernels-opencl", &[]),
     ("kernels-cuda", &[]),
     ("crates/gpu", &["engine", "formats", "kernels-opencl"]),
-    ("crates/opencl", &["engine", "formats", "gpu", "kernels-opencl"]),
-    ("crates/cuda", &["engine", "formats", "gpu", "kernels-cuda"]),
+    ("crates/drivers", &[]),
+    ("crates/opencl", &["drivers", "engine", "formats", "gpu", "kernels-opencl"]),
+    ("crates/cuda", &["drivers", "engine", "formats", "gpu", "kernels-cuda"]),
     ("crates/solvers", &["engine", "formats", "direct"]),
     ("crates/lacuna", &["engine", "formats", "io", "gpu", "cpu", "opencl", "cuda", "solvers"]),
     ("crates/measure", &["lacuna"]),

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the emulated driver: build.sh FOLDER WITH-LAYOUT-H OUTPUT-FOLDER. To run tests with it, link them as described
-# in kernels-cuda/toolkit.sh and set LD_LIBRARY_PATH=OUTPUT-FOLDER.
+# Builds the emulated driver: build.sh FOLDER WITH-LAYOUT-H OUTPUT-FOLDER. To run tests with it,
+# set LD_LIBRARY_PATH=OUTPUT-FOLDER.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 kernels=$here/../../../../kernels-cuda
