@@ -17,14 +17,14 @@ use lacuna_engine::arena::Table;
 use lacuna_engine::lower::Sweep;
 use lacuna_engine::{
     Backend, Basis, Cells, Cost, DeviceInfo, Error, Finish, HostStore, OpKind, Pass, PlanId, Program,
-    Resource, Result, Run, Scalar, State, check_process, reference, watched, with_each, with_number,
+    Resource, Result, Run, Scalar, State, Workers, reference, watched, with_each, with_number,
 };
 use plan::compile::Compiled;
 use pulp::Arch;
 use run::arena::{AnyArena, Arena};
 use run::execute::Start;
 use run::threads::Threads;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Which instructions the kernels use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -67,6 +67,9 @@ impl CpuOptions {
     pub const PARALLEL_FROM: usize = 12_000;
 }
 
+/// By what factor a program that calls functions of the caller's has to be larger to run on all threads.
+const HOST_TIMES: usize = 16;
+
 /// The CPU as a device.
 pub struct Cpu {
     store: HostStore,
@@ -90,9 +93,8 @@ impl Cpu {
     /// fails with [`Error::Device`] if they cannot.
     ///
     /// # Errors
-    /// [`Error::Argument`] for 0 threads or more than rayon has, or as [`check_process`].
+    /// [`Error::Argument`] for 0 threads or more than rayon has.
     pub fn with(options: CpuOptions) -> Result<Self> {
-        check_process("starting threads")?;
         let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
         let threads = options.threads.unwrap_or_else(cores);
         let most = rayon::max_num_threads();
@@ -120,9 +122,8 @@ impl Cpu {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`] if the options ask for a different number of threads, or as [`check_process`].
+    /// [`Error::Argument`] if the options ask for a different number of threads.
     pub fn on_pool(pool: Arc<rayon::ThreadPool>, options: CpuOptions) -> Result<Self> {
-        check_process("computing on a pool")?;
         let threads = pool.current_num_threads();
         if let Some(asked) = options.threads.filter(|asked| *asked != threads) {
             let message = format!("expected the {threads} of the pool, got {asked}");
@@ -212,6 +213,9 @@ impl Backend for Cpu {
     fn formats(&self, _: usize, _: usize) -> &'static [Cost] {
         &spmv::COSTS
     }
+    fn workers(&self) -> Option<Arc<dyn Workers>> {
+        Some(self.threads.workers())
+    }
     lacuna_engine::host_memory!(store);
     lacuna_engine::primitives_by!(alone);
     fn free(&mut self, what: Resource) {
@@ -239,7 +243,6 @@ impl Cpu {
     }
     /// Runs a program with a `watch` that does not panic.
     fn run(&mut self, program: &Program, plan: PlanId, run: Run<'_>) -> Result<Finish> {
-        check_process(program.name())?;
         let Cpu { store, plans, threads, arch, parallel_from, gather } = self;
         let stale = || Error::Stale { operation: program.name().into(), what: "plan" };
         let prepared = plans.get_mut(plan.index, plan.serial).ok_or_else(stale)?;
@@ -253,7 +256,9 @@ impl Cpu {
             with_each!(&mut *arena, arena => store.starts(&mut arena.vectors));
             *epoch = store.epoch();
         }
-        let helpers = if compiled.work >= *parallel_from { threads.helpers()? } else { None };
+        // Beside a function of the caller's, which all would wait for, only where much else is left to share.
+        let from = if compiled.calls_host { HOST_TIMES * *parallel_from } else { *parallel_from };
+        let helpers = if compiled.work >= from { threads.helpers()? } else { None };
         let control = with_each!(arena, arena => {
             let start = Start {
                 cells: store.all_cells_mut(),
@@ -271,9 +276,12 @@ impl Cpu {
     }
 }
 
-/// The processor's name, if the system reports it.
-fn processor_name() -> String {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = info.lines().find(|line| line.starts_with("model name"));
-    line.and_then(|line| line.split(':').nth(1)).map_or("CPU".into(), |name| name.trim().into())
+/// The processor's name, if the system reports it. Reading it takes longer than a small solve.
+fn processor_name() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| {
+        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let line = info.lines().find(|line| line.starts_with("model name"));
+        line.and_then(|line| line.split(':').nth(1)).map_or("CPU".into(), |name| name.trim().into())
+    })
 }

@@ -301,6 +301,18 @@ impl Backend for Cuda {
         self.driver.enter()?;
         self.store.copy(&self.driver, from, to)
     }
+    unsafe fn copy_in(&mut self, from: u64, to: Vector) -> Result<()> {
+        self.driver.enter()?;
+        self.driver.wait_for_all()?;
+        // SAFETY: as the caller promises.
+        unsafe { self.store.copy_in(&self.driver, from, to) }
+    }
+    unsafe fn copy_out(&mut self, from: Vector, to: u64) -> Result<()> {
+        self.driver.enter()?;
+        self.driver.wait_for_all()?;
+        // SAFETY: as the caller promises.
+        unsafe { self.store.copy_out(&self.driver, from, to) }
+    }
     fn write(&mut self, cell: Cell, value: Number) -> Result<()> {
         self.driver.enter()?;
         self.store.cells_of(cell.kind).write(&self.driver, cell, value)

@@ -229,6 +229,28 @@ impl Store {
         let places = [self.address(from, "copy")?, self.address(to, "copy")?];
         if places[0] == places[1] { Ok(()) } else { driver.copy(places[0], places[1], from.bytes()) }
     }
+    /// Copies numbers from memory of the device that somebody else has, and waits.
+    ///
+    /// # Safety
+    /// There must be as many as the vector has elements.
+    pub(crate) unsafe fn copy_in(&self, driver: &Driver, from: u64, to: Vector) -> Result<()> {
+        let address = self.address(to, "copy")?;
+        wide(to)?;
+        driver.check_address(from)?;
+        driver.copy(from, address, to.bytes())?;
+        driver.wait("copying on the device")
+    }
+    /// The same in the other direction.
+    ///
+    /// # Safety
+    /// There must be room for as many numbers as the vector has elements.
+    pub(crate) unsafe fn copy_out(&self, driver: &Driver, from: Vector, to: u64) -> Result<()> {
+        let address = self.address(from, "copy")?;
+        wide(from)?;
+        driver.check_address(to)?;
+        driver.copy(address, to, from.bytes())?;
+        driver.wait("copying on the device")
+    }
     /// The matrix behind a handle.
     pub(crate) fn stored(&self, a: Matrix, operation: &str) -> Result<&StoredMatrix> {
         let stale = || Error::Stale { operation: operation.into(), what: "matrix" };
@@ -287,5 +309,15 @@ impl Store {
     /// The same of a program.
     pub(crate) fn check(&self, program: &Program) -> Result<()> {
         program.witnesses().try_for_each(|op| self.check_op(op))
+    }
+}
+/// Fails for a vector whose elements are not stored in its type.
+fn wide(v: Vector) -> Result<()> {
+    match v.narrow {
+        false => Ok(()),
+        true => Err(Error::Unsupported {
+            operation: "copying on the device".into(),
+            message: "the vector is stored in a narrower type".into(),
+        }),
     }
 }

@@ -2,7 +2,7 @@
 use crate::carrier::{Carrier, LARGE};
 use crate::driver::{Address, Driver};
 use cust::sys;
-use lacuna_engine::Result;
+use lacuna_engine::{Error, Result};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -45,6 +45,35 @@ impl Driver {
         // SAFETY: callers pass ranges of live buffers that do not overlap.
         let result = unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, bytes, self.stream.as_inner()) };
         self.check("copying on the device", result)
+    }
+
+    /// Waits for all that this process has queued on the device, in any stream.
+    pub(crate) fn wait_for_all(&self) -> Result<()> {
+        // SAFETY: waits in the current context.
+        let result = unsafe { sys::cuCtxSynchronize() };
+        self.check("waiting for the device", result)
+    }
+
+    /// Fails for an address that does not lie in this device's memory.
+    pub(crate) fn check_address(&self, address: Address) -> Result<()> {
+        let (mut ordinal, mut own) = (-1i32, 0);
+        let what = sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
+        // SAFETY: writes an integer for any address.
+        let result = unsafe { sys::cuPointerGetAttribute((&raw mut ordinal).cast(), what, address) };
+        // SAFETY: writes the device of the current context.
+        self.check("asking for the device", unsafe { sys::cuCtxGetDevice(&mut own) })?;
+        if result == sys::CUresult::CUDA_SUCCESS && ordinal == own {
+            return Ok(());
+        }
+        let of = if result == sys::CUresult::CUDA_SUCCESS {
+            format!("of device {ordinal}")
+        } else {
+            "of no device".into()
+        };
+        Err(Error::Argument {
+            what: "an array in the memory of a GPU".into(),
+            message: format!("its address is {of}, and the solver is on device {own}"),
+        })
     }
 
     /// Starts a copy into page-locked memory.

@@ -6,10 +6,11 @@ use crate::ir::operation::{Kind, Op};
 use crate::ir::program::Program;
 use crate::{
     AnyFormat, Basis, Cell, Cells, Cost, Each, Error, FormatRefs, Graph, History, Matrix, Number, NumberType,
-    Operands, Products, Reason, Result, Scalar, Vector, with_number,
+    Operands, Products, Reason, Result, Scalar, Vector, Workers, with_number,
 };
 use std::any::Any;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Something on a device that can be freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +135,12 @@ pub trait Backend: Any + Send {
         const { &[Cost::of_bytes("csr", 1.0)] }
     }
 
+    /// The threads that it computes on, which then share the work of the host for systems on this device: analysis, conversions,
+    /// set-ups, checks. Provided: none; that work is on the current rayon pool.
+    fn workers(&self) -> Option<Arc<dyn Workers>> {
+        None
+    }
+
     // Memory.
     /// `columns` vectors of `n` elements, with unspecified contents until they are written. If they are `narrow`, they are
     /// stored in [`NumberType::narrow`], or keep the values of that type: see [`Vector`].
@@ -200,6 +207,40 @@ pub trait Backend: Any + Send {
             let numbers: Vec<G> = numbers.into_iter().map(Scalar::converted).collect();
             self.upload(bytemuck::cast_slice(&numbers), to)
         }))
+    }
+    /// Copies numbers that lie elsewhere in the device's memory, at an address there, into a vector. Waits first for all that the
+    /// process has queued on the device, and returns when they are copied. Provided: refuses.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`]; [`Error::Argument`] for an address that is known not to be of the device; device failures.
+    ///
+    /// # Safety
+    /// As many numbers of the vector's type as it has elements **must** lie there.
+    unsafe fn copy_in(&mut self, from: u64, to: Vector) -> Result<()> {
+        let _ = (from, to);
+        Err(self.shares_no_memory())
+    }
+    /// Copies a vector to an address in the device's memory, and waits for it. Provided: refuses.
+    ///
+    /// # Errors
+    /// As [`Backend::copy_in`].
+    ///
+    /// # Safety
+    /// As many numbers of the vector's type as it has elements **must** have room there, which nobody else reads or writes.
+    unsafe fn copy_out(&mut self, from: Vector, to: u64) -> Result<()> {
+        let _ = (from, to);
+        Err(self.shares_no_memory())
+    }
+    /// The error of a backend that has no memory that others have addresses of.
+    fn shares_no_memory(&self) -> Error {
+        let info = self.info();
+        Error::Unsupported {
+            operation: "arrays in the memory of a GPU".into(),
+            message: format!(
+                "the device, {} on {}, cannot reach them; solve on `cuda`, or copy them to the host",
+                info.name, info.backend
+            ),
+        }
     }
     /// Sets a cell.
     ///

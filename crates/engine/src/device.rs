@@ -3,8 +3,8 @@ mod owned;
 
 use crate::{
     Backend, Basis, Cell, Cells, CompressedRows, Cost, DeviceInfo, Each, Error, Finish, Format, FormatRefs,
-    Graph, History, LinOp, Matrix, Number, NumberType, Pass, Products, Program, Recorder, Resource, Result,
-    Run, Scalar, Vector, next_serial,
+    Graph, History, LinOp, Matrix, Number, NumberType, Pass, Process, Products, Program, Recorder, Resource,
+    Result, Run, Scalar, Vector, Workers, next_serial,
 };
 use std::any::Any;
 use std::cell::RefCell;
@@ -20,7 +20,8 @@ pub use owned::{InUse, Lease, Owned, Plan};
 ///
 /// Whatever is made on a device is freed when it is dropped, in any order and from any thread, and can then be allocated
 /// again at once. Calls from several threads wait for each other. A call from within a function that the device is
-/// calling, such as a host operator or `watch`, is an error.
+/// calling, such as a host operator or `watch`, is an error. So is a call in a process that was forked from the one where it was
+/// opened; devices that are opened there work.
 #[derive(Clone)]
 pub struct Device(Arc<Shared>);
 
@@ -31,7 +32,9 @@ struct Shared {
     /// Leases of vectors, runs of cells, matrices and plans.
     leases: [AtomicUsize; 4],
     info: DeviceInfo,
+    workers: Option<Arc<dyn Workers>>,
     number: u32,
+    process: Process,
 }
 
 thread_local! {
@@ -119,6 +122,7 @@ impl Shared {
             );
             return Err(Error::Busy { operation: operation.into(), message });
         }
+        self.process.check(operation)?;
         let backend = self.backend.lock().unwrap_or_else(PoisonError::into_inner);
         let mut locked = Locked::new(backend, self.number);
         self.sweep(&mut *locked);
@@ -134,7 +138,7 @@ impl Shared {
     /// Frees at once what was dropped, unless the device is in use: then its user does.
     fn discard(&self, what: Resource) {
         self.dropped.lock().unwrap_or_else(PoisonError::into_inner).push(what);
-        if in_use_here(self.number) {
+        if in_use_here(self.number) || self.process != Process::this() {
             return;
         }
         let backend = match self.backend.try_lock() {
@@ -183,13 +187,15 @@ impl Device {
     }
     /// A device on a backend.
     pub fn from_box(backend: Box<dyn Backend>) -> Self {
-        let info = backend.info();
+        let (info, workers) = (backend.info(), backend.workers());
         Device(Arc::new(Shared {
             backend: Mutex::new(backend),
             dropped: Mutex::default(),
             leases: Default::default(),
             info,
+            workers,
             number: next_serial(),
+            process: Process::this(),
         }))
     }
 
@@ -206,6 +212,14 @@ impl Device {
         let [vectors, cells, matrices, plans] =
             [0, 1, 2, 3].map(|i| self.0.leases[i].load(Ordering::Relaxed));
         InUse { vectors, cells, matrices, plans }
+    }
+    /// The threads that it computes on: see [`Backend::workers`].
+    pub fn workers(&self) -> Option<Arc<dyn Workers>> {
+        self.0.workers.clone()
+    }
+    /// The process that it was opened in.
+    pub fn process(&self) -> Process {
+        self.0.process
     }
     /// The formats with kernels on this device, with their costs: see [`Backend::formats`].
     ///
@@ -323,6 +337,28 @@ impl Device {
     pub fn download<T: Scalar>(&self, from: Vector<T>, to: &mut [T]) -> Result<()> {
         Error::check_length("download", "the host slice", from.len, to.len())?;
         self.0.lock("download")?.download(from.untyped(), bytemuck::cast_slice_mut(to))
+    }
+    /// Copies numbers from an address in the device's memory: see [`Backend::copy_in`].
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn copy_in<T: Scalar>(&self, from: u64, to: Vector<T>) -> Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.lock("copy from the device's memory")?.copy_in(from, to.untyped()) }
+    }
+    /// Copies a vector to an address in the device's memory: see [`Backend::copy_out`].
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn copy_out<T: Scalar>(&self, from: Vector<T>, to: u64) -> Result<()> {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.lock("copy to the device's memory")?.copy_out(from.untyped(), to) }
     }
     /// Copies a vector into another one with elements of the same type: of the same number type, or a narrow vector of `T` into one of
     /// [`Scalar::Narrow`], or back. So programs of two number types work on the same numbers.

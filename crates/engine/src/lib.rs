@@ -54,8 +54,10 @@ pub use operator::{
 pub use reason::{NotConverged, Reason};
 pub use run::aligned::AlignedVec;
 pub use run::cache::Cached;
-pub use run::fork::check_process;
+pub use run::fork::Process;
 pub use run::host::{HostFunction, HostOperator, HostResult, catching, watched};
+pub use run::load::crowded;
 pub use run::reference::{Reference, add_term, dot_product};
 pub use run::store::{HostStore, numbers};
+pub use run::workers::Workers;
 pub use scope::Scope;

@@ -1,18 +1,19 @@
-//! Work shared among the threads of rayon. The scheduler is compiled once, and what handles tasks and results once for
+//! Work shared among threads: those of a device within [`on`], otherwise those of the current rayon pool. The scheduler is compiled once, and what handles tasks and results once for
 //! each of their types, not for each closure or iterator: a use costs little more code than a loop. Results never depend on
 //! the number of threads.
-use lacuna_engine::{Result, pages};
+use lacuna_engine::{Process, Result, Workers, crowded, pages};
 use rayon::prelude::*;
+use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Elements and small tasks are divided into about this many parts per thread.
 const PARTS: usize = 16;
 /// Units of work, such as entries of a matrix, that take longer than to wake a thread.
-const LARGE: usize = 20_000;
+const LARGE: usize = 100_000;
 
 /// Elements of a part from which on each is but a unit of work.
 const MANY: usize = 1024;
@@ -23,6 +24,40 @@ const BETWEEN_CHECKS: Duration = Duration::from_millis(20);
 /// Called from time to time by a long computation, on the thread that asked for it. An error ends the computation and
 /// is its result.
 pub type Check<'a> = Option<&'a mut dyn FnMut() -> Result<()>>;
+
+thread_local! {
+    /// The threads that share what this thread asks for.
+    static WORKERS: RefCell<Option<Arc<dyn Workers>>> = const { RefCell::new(None) };
+}
+
+/// Does something whose work is shared by these threads. It remains on the calling thread.
+pub fn on<R>(workers: Option<Arc<dyn Workers>>, work: impl FnOnce() -> R) -> R {
+    /// Returns to what was before.
+    struct Back(Option<Arc<dyn Workers>>);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            let _ = WORKERS.try_with(|current| current.replace(self.0.take()));
+        }
+    }
+    let Some(workers) = workers else { return work() };
+    let before = WORKERS.with(|current| current.replace(Some(workers)));
+    let _back = Back(before);
+    work()
+}
+
+fn workers() -> Option<Arc<dyn Workers>> {
+    WORKERS.with(|current| current.borrow().clone())
+}
+
+/// How many threads share work here. A process that was forked from one where this was asked has no threads of rayon's.
+pub fn threads() -> usize {
+    static PROCESS: OnceLock<Process> = OnceLock::new();
+    match WORKERS.with(|current| current.borrow().as_ref().map(|workers| workers.count())) {
+        Some(count) => count,
+        None if *PROCESS.get_or_init(Process::this) == Process::this() => rayon::current_num_threads(),
+        None => 1,
+    }
+}
 
 /// Tasks that threads take, or the results that they put in their places.
 struct Slots<I>(Vec<Mutex<Option<I>>>);
@@ -71,7 +106,7 @@ type Make<'a, I, R> = &'a (dyn Fn() -> Work<'a, I, R> + Sync);
 
 /// Whether the calling thread does everything.
 fn alone(units: usize) -> bool {
-    units < LARGE || rayon::current_num_threads() == 1
+    units < LARGE || threads() == 1
 }
 
 /// Runs `work` for each task, in no particular order.
@@ -79,7 +114,7 @@ pub fn for_each<I: Send>(tasks: impl IntoIterator<Item = I>, work: impl Fn(I) + 
     for_each_large(usize::MAX, tasks, work);
 }
 
-/// [`for_each`] on the calling thread alone for fewer than 20 000 units of work, as in [`map_large`].
+/// [`for_each`] on the calling thread alone for fewer than 100 000 units of work, as in [`map_large`].
 pub(crate) fn for_each_large<I: Send>(
     units: usize,
     tasks: impl IntoIterator<Item = I>,
@@ -111,7 +146,7 @@ pub fn map<I: Send, R: Send>(tasks: impl IntoIterator<Item = I>, work: impl Fn(I
     map_large(usize::MAX, tasks, work)
 }
 
-/// [`map`] on the calling thread alone for fewer than 20 000 units of work, such as entries of a
+/// [`map`] on the calling thread alone for fewer than 100 000 units of work, such as entries of a
 /// matrix, which take less time than waking another.
 pub fn map_large<I: Send, R: Send>(
     units: usize,
@@ -185,7 +220,7 @@ fn in_batches<I: Send, R: Send>(
     let Some(check) = check else { return Ok(map_all(alone, tasks, make)) };
     let workers = Pool::new(make);
     let mut done = Vec::new();
-    let threads = rayon::current_num_threads();
+    let threads = threads();
     let mut size = threads;
     loop {
         check()?;
@@ -209,14 +244,50 @@ fn in_batches<I: Send, R: Send>(
     }
 }
 
-/// The results of two tasks, done at the same time, unless they are fewer than 20 000 units of work together.
+/// The results of two tasks, done at the same time, unless they are fewer than 100 000 units of work together.
 /// For a task that runs on one thread, beside one that runs on all.
 pub fn both<R: Send, S: Send>(
     units: usize,
     one: impl FnOnce() -> R + Send,
     other: impl FnOnce() -> S + Send,
 ) -> (R, S) {
-    if units < LARGE { (one(), other()) } else { rayon::join(one, other) }
+    if alone(units) {
+        return (one(), other());
+    }
+    let Some(workers) = workers() else { return rayon::join(one, other) };
+    let (one, other) = (Mutex::new(Task::Open(one)), Mutex::new(Task::Open(other)));
+    workers.run(1, &|| {
+        Task::take_up(&one);
+        Task::take_up(&other);
+    });
+    (Task::result(one), Task::result(other))
+}
+
+/// A task that one of two threads does.
+enum Task<F, R> {
+    Open(F),
+    Taken,
+    Done(R),
+}
+
+impl<R, F: FnOnce() -> R> Task<F, R> {
+    /// Does the task, unless another thread does.
+    fn take_up(place: &Mutex<Self>) {
+        let lock = || place.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = std::mem::replace(&mut *lock(), Task::Taken);
+        let next = match taken {
+            Task::Open(task) => Task::Done(task()),
+            Task::Taken => return,
+            done => done,
+        };
+        *lock() = next;
+    }
+    fn result(place: Mutex<Self>) -> R {
+        match place.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Task::Done(result) => result,
+            _ => unreachable!("every task is done"),
+        }
+    }
 }
 
 /// The results of two tasks, done at the same time: one on the calling thread, which mostly waits for a device, the other on
@@ -305,7 +376,7 @@ fn part(n: usize, grain: usize) -> usize {
     if n <= grain || (grain >= MANY && n < LARGE) {
         return n.max(1);
     }
-    n.div_ceil(PARTS * rayon::current_num_threads()).max(grain).max(1)
+    n.div_ceil(PARTS * threads()).max(grain).max(1)
 }
 
 fn total(n: usize, grain: usize, of: &(dyn Fn(Range<usize>) -> usize + Sync)) -> usize {
@@ -334,7 +405,7 @@ type Worker<'a> = dyn Fn(&mut dyn FnMut() -> Option<usize>) + Sync + 'a;
 /// Has the threads do `count` tasks.
 fn run(count: usize, work: &Worker<'_>) {
     // A single task does not start the threads.
-    let threads = if count > 1 { rayon::current_num_threads().min(count) } else { 1 };
+    let threads = if count > 1 { threads().min(count) } else { 1 };
     // Many small tasks are taken several at a time.
     let batch = (count / (PARTS * threads.max(1))).max(1);
     let next = AtomicUsize::new(0);
@@ -348,9 +419,11 @@ fn run(count: usize, work: &Worker<'_>) {
             own.next()
         });
     };
-    match threads {
-        0 | 1 => worker(),
-        threads => (0..threads).into_par_iter().with_max_len(1).for_each(|_| worker()),
+    match (threads, workers()) {
+        (0 | 1, _) => worker(),
+        (threads, None) if crowded(threads) => worker(),
+        (threads, Some(workers)) => workers.run(threads - 1, &worker),
+        (threads, None) => (0..threads).into_par_iter().with_max_len(1).for_each(|_| worker()),
     }
 }
 

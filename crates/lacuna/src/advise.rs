@@ -4,7 +4,7 @@ use crate::{AsVector, LinearSystem};
 use lacuna_engine::{Device, Error, Reason, Result, Scalar};
 use lacuna_formats::Csr;
 use lacuna_solvers::auto::{Asked, Candidate, Facts, When, plan};
-use lacuna_solvers::{Combined, Options, Outcome, Stop, Watch};
+use lacuna_solvers::{Combined, Options, Outcome, SetupProgress, Stop, Watch};
 use ndarray::{Array1, ArrayView1};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -106,8 +106,8 @@ fn warm<T: Scalar>(dev: &Device, a: &Arc<Csr<T>>, b: ArrayView1<'_, T>) -> Resul
 /// [`LinearSystem::method`].
 ///
 /// Each gets at most `seconds` of iterations, and once one has solved the system, at most a few times the
-/// time which that took. Set-ups are not interrupted. `watch` is called before each trial with its names, and
-/// from time to time while it runs; returning `Break` ends the search.
+/// time which that took, for which set-ups are not interrupted. `watch` is called before each trial with its names, and
+/// from time to time while it is set up and runs; returning `Break` ends the search.
 ///
 /// ```
 /// use lacuna::prelude::*;
@@ -150,7 +150,13 @@ pub fn advise<T: Scalar>(
         let system = LinearSystem::new(a.clone()).method(&method).preconditioner(&preconditioner).stop(stop);
         let (mut setup, mut ended) = (Duration::ZERO, false);
         let solve = || {
-            let mut prepared = system.on(dev).prepare()?;
+            let begun = Watch::new(0, f64::NAN);
+            let mut setting_up = |_: SetupProgress| {
+                let flow = watch(names, Some(begun));
+                ended |= flow.is_break();
+                flow
+            };
+            let mut prepared = system.on(dev).prepare_watched(&mut setting_up)?;
             setup = start.elapsed();
             let solving = Instant::now();
             let mut x = Array1::zeros(a.cols());

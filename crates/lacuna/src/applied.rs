@@ -1,9 +1,7 @@
 //! Operators on a device with their products prepared, for vectors on the host: those of a prepared system among them.
 use crate::prepared::{Kind, either};
 use crate::{AsVector, AsVectorMut, Prepared};
-use lacuna_engine::{
-    Device, Error, History, LinOp, Pass, Plan, Recorder, Result, Run, Scalar, Vector, check_process,
-};
+use lacuna_engine::{Device, Error, History, LinOp, Pass, Plan, Recorder, Result, Run, Scalar, Vector};
 use lacuna_solvers::Factor;
 use lacuna_solvers::auto::AutoSolver;
 use ndarray::{ArrayView1, ArrayViewMut1};
@@ -27,7 +25,6 @@ impl<T: Scalar> Applied<T> {
     }
 
     pub(crate) fn apply(&mut self, x: &[T], y: &mut [T]) -> Result<()> {
-        check_process("a product")?;
         Error::check_length("a product", "the vector given", self.x.len, x.len())?;
         Error::check_length("a product", "the result", self.y.len, y.len())?;
         let dev = self.plan.device().clone();

@@ -1,5 +1,5 @@
 //! Devices by name: those of the backends that are built in, and of backends from outside.
-use lacuna_engine::{Backend, Device, DeviceInfo, Error, Result, WeakDevice};
+use lacuna_engine::{Backend, Device, DeviceInfo, Error, Process, Result, WeakDevice};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
@@ -121,8 +121,9 @@ fn is_part(text: &str, name: &str) -> bool {
 }
 
 /// What is known of backends and open devices.
-#[derive(Default)]
 struct Registry {
+    /// The process that the devices were opened in.
+    process: Process,
     outside: Vec<Arc<dyn Provider>>,
     /// Devices opened by name, for as long as somebody holds them.
     open: HashMap<(String, DeviceOptions), WeakDevice>,
@@ -130,10 +131,20 @@ struct Registry {
     default: Option<(Device, String)>,
 }
 
-static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
+static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(|| {
+    let process = Process::this();
+    Mutex::new(Registry { process, outside: Vec::new(), open: HashMap::new(), default: None })
+});
 
 fn registry() -> MutexGuard<'static, Registry> {
-    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+    let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    if registry.process != Process::this() {
+        // A fork of that process: its devices are not for this one, not even to close.
+        registry.process = Process::this();
+        registry.open.clear();
+        std::mem::forget(registry.default.take());
+    }
+    registry
 }
 
 impl Registry {

@@ -3,9 +3,8 @@ use crate::applied::Applied;
 use crate::{AsVector, AsVectorMut};
 use lacuna_engine::{
     Adjoint, Basis, Device, Error, Format, LinOp, Matrix, Owned, Pass, Recorder, Result, Scalar, Vector,
-    check_process,
 };
-use lacuna_formats::Csr;
+use lacuna_formats::{Csr, parallel};
 use lacuna_solvers::{Placed, Setup, preconditioner};
 use ndarray::{ArrayView1, ArrayViewMut1};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -84,8 +83,10 @@ impl<T: Scalar> Preconditioned<T> {
     /// # Errors
     /// As there; [`Error::Cancelled`].
     pub fn watched(dev: &Device, a: impl Into<Arc<Csr<T>>>, name: &str, setup: Setup<'_>) -> Result<Self> {
-        check_process("set-up of a preconditioner")?;
-        let a = a.into();
+        parallel::on(dev.workers(), || Self::placed(dev, a.into(), name, setup))
+    }
+
+    fn placed(dev: &Device, a: Arc<Csr<T>>, name: &str, setup: Setup<'_>) -> Result<Self> {
         let kind = preconditioner(name)?.ok_or_else(|| Error::Argument {
             what: "preconditioner".into(),
             message: format!("expected the name of one, got `{name}`"),
@@ -133,7 +134,7 @@ impl<T: Scalar> Preconditioned<T> {
     pub fn update_values(&mut self, values: &[T]) -> Result<()> {
         Arc::make_mut(&mut self.a).set_values(values)?;
         self.device.set_matrix(*self.shared.stored, self.a.clone())?;
-        self.shared.lock().update(&self.a, Setup::new())
+        parallel::on(self.device.workers(), || self.shared.lock().update(&self.a, Setup::new()))
     }
 
     /// Rows and columns.

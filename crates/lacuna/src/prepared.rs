@@ -2,9 +2,10 @@
 use crate::applied::Applied;
 use crate::remembered_method::Memory;
 use crate::{AsVector, AsVectorMut, Chosen};
-use lacuna_engine::{Device, Error, Matrix, PlanId, Result, Scalar};
+use lacuna_engine::{Device, Error, Matrix, PlanId, Result, Scalar, Vector};
+use lacuna_formats::parallel;
 use lacuna_solvers::auto::{AutoSolver, Choices, Joint, OperatorSolver, Refined};
-use lacuna_solvers::{Factor, Outcome, Solver, Stop, Watch};
+use lacuna_solvers::{Factor, Observer, Outcome, Solver, Stop, Watch};
 use ndarray::{Array1, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, s};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -144,7 +145,12 @@ impl<T: Scalar> Prepared<T> {
     ///
     /// # Errors
     /// As [`Prepared::solve_into`]; [`Error::Length`] if `b` and `x` have different numbers of columns.
-    pub fn solve_columns(
+    pub fn solve_columns(&mut self, b: ArrayView2<'_, T>, x: ArrayViewMut2<'_, T>) -> Result<Vec<Outcome>> {
+        parallel::on(self.device().workers(), || self.solve_columns_here(b, x))
+    }
+
+    /// [`Prepared::solve_columns`] as [`Prepared::solve_here`].
+    fn solve_columns_here(
         &mut self,
         b: ArrayView2<'_, T>,
         mut x: ArrayViewMut2<'_, T>,
@@ -211,12 +217,89 @@ impl<T: Scalar> Prepared<T> {
         self.solve_views(b.as_vector(), x.as_vector_mut(), watch)
     }
 
+    /// Solves for a right-hand side that is in the memory of the device already, and stores the solution there: nothing passes
+    /// through the host. `fill` is given the vector on the device for the right-hand side and that for the guess, which is 0; it may
+    /// fill them by [`Device::copy_in`], or by a product. The solution is in the vector that is returned, until the next solve, and may
+    /// be taken from there by [`Device::copy_out`].
+    ///
+    /// The method and the preconditioner in use solve it and no other follows; the residual is confirmed in the number type of the
+    /// solve; the vector is as the method left it, which may be worse than the guess if the outcome says that it is not solved.
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    ///
+    /// let a = Spec::parse("gen:poisson2d:20x20")?.build::<f64>()?;
+    /// let mut system = LinearSystem::new(a).method("cg").preconditioner("none").prepare()?;
+    /// let dev = system.device().clone();
+    /// let ones = vec![1.0; 400];
+    /// let (x, outcome) = system.solve_on_device(&mut |b, _| dev.upload(&ones, b), None)?;
+    /// assert!(outcome.converged());
+    /// let mut found = vec![0.0; 400];
+    /// dev.download(x, &mut found)?;
+    /// assert_eq!(found, system.solve(&ones)?.0.to_vec());
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `fill`; [`Error::Unsupported`] for a system in mixed precision or in another order; device failures.
+    pub fn solve_on_device(
+        &mut self,
+        fill: &mut dyn FnMut(Vector<T>, Vector<T>) -> Result<()>,
+        watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
+    ) -> Result<(Vector<T>, &Outcome)> {
+        let Prepared { system, refined, outcome, .. } = self;
+        if refined.is_some() {
+            return Err(Error::Unsupported {
+                operation: "a solve for vectors on the device".into(),
+                message: "not in mixed precision; prepare the system without `refine`".into(),
+            });
+        }
+        let x = match system {
+            Kind::Matrix(system) => {
+                system.check_values()?;
+                system.note_remarks(outcome);
+                system.solve_on_device(outcome, fill, watch)?
+            }
+            Kind::Operator(system, _) => system.solve_on_device(outcome, fill, watch)?,
+        };
+        Ok((x, &self.outcome))
+    }
+
+    /// Shows somebody each iteration of the following solves, or nobody: see [`LinearSystem::observe`](crate::LinearSystem::observe).
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for an operator, which is observed from its preparation on, for a system in mixed precision, and if rows
+    /// or columns are solved in another order or scale.
+    pub fn observe(&mut self, observer: Option<Observer<T>>) -> Result<()> {
+        match (&mut self.system, &self.refined) {
+            (Kind::Matrix(system), None) => system.observe(observer),
+            _ => Err(Error::Unsupported {
+                operation: "an observer of iterations".into(),
+                message:
+                    "neither for a prepared operator nor in mixed precision; see `LinearSystem::observe`"
+                        .into(),
+            }),
+        }
+    }
+
     pub(crate) fn solve_views(
         &mut self,
         b: ArrayView1<'_, T>,
         mut x: ArrayViewMut1<'_, T>,
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
+        let workers = self.device().workers();
+        parallel::on(workers, || self.solve_here(b, x.view_mut(), watch))?;
+        Ok(&self.outcome)
+    }
+
+    /// Solves, with the work of the host shared by whom the calling thread shares it with.
+    fn solve_here(
+        &mut self,
+        b: ArrayView1<'_, T>,
+        mut x: ArrayViewMut1<'_, T>,
+        watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
+    ) -> Result<()> {
         let Prepared { system, refined, memory, outcome, staged, .. } = self;
         if let Some(system) = system.as_matrix() {
             system.check_values()?;
@@ -241,7 +324,7 @@ impl<T: Scalar> Prepared<T> {
                 ordered.restore(solution, |i, v| x[i] = v)?;
                 ordered.note_unscaled(&mut self.outcome, b, solution)?;
             }
-            return Ok(&self.outcome);
+            return Ok(());
         }
         let [staged_b, staged_x] = staged;
         let b = match b.as_slice() {
@@ -256,7 +339,7 @@ impl<T: Scalar> Prepared<T> {
                 x.iter_mut().zip(slice).for_each(|(x, s)| *x = *s);
             }
         }
-        Ok(&self.outcome)
+        Ok(())
     }
 
     /// Gives the matrix new values on the same pattern, in the order of [`Csr::values`](crate::formats::Csr::values) of the matrix that
@@ -292,14 +375,15 @@ impl<T: Scalar> Prepared<T> {
     /// operator. After errors of the preconditioner and device failures every solve fails with [`Error::Structure`] until the
     /// system is given other values.
     pub fn update_values(&mut self, values: &[T]) -> Result<()> {
-        let updated = match (&mut self.system, &mut self.refined) {
+        let workers = self.device().workers();
+        let updated = parallel::on(workers, || match (&mut self.system, &mut self.refined) {
             (Kind::Matrix(system), Some(refined)) => refined.update_values(system, values),
             (Kind::Matrix(system), None) => system.update_values(values),
             (Kind::Operator(..), _) => Err(Error::Unsupported {
                 operation: "new values for an operator".into(),
                 message: "it has none that are known; prepare a system with the new operator".into(),
             }),
-        };
+        });
         self.outcome.choices.clear();
         self.outcome.choices.extend_from_slice(&self.system.chosen().sentences);
         updated
@@ -351,6 +435,19 @@ impl<T: Scalar> Prepared<T> {
     /// device and belong to the matrix there: see [`Prepared::factor`].
     pub fn solver(&mut self) -> &mut Solver<T> {
         either!(&mut self.system, system => system.solver())
+    }
+    /// What `lsqr:variances=yes` found of the diagonal of `(Aᴴ A)⁻¹` in the last solve: see [`Solver::variances`].
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the device has the unknowns in another order or scale; device failures.
+    pub fn variances(&mut self) -> Result<Option<Vec<T>>> {
+        if self.system.as_matrix().is_some_and(|system| system.reorders()) {
+            return Err(Error::Unsupported {
+                operation: "variances".into(),
+                message: "the unknowns are solved in another order or scale than those given; ask for `none` of both".into(),
+            });
+        }
+        self.solver().variances()
     }
     /// The minimum number of bytes that an iteration moves; for a refined system, an iteration of a
     /// correction.

@@ -2,8 +2,8 @@
 use crate::prepared::{Kind, Prepared};
 use crate::remembered_method::Memory;
 use crate::{AsVector, Place, tune_format};
-use lacuna_engine::{Device, Error, Format, LinOp, Result, Scalar, check_process};
-use lacuna_formats::Csr;
+use lacuna_engine::{Device, Error, Format, LinOp, Result, Scalar};
+use lacuna_formats::{Csr, parallel};
 use lacuna_solvers::auto::{
     Analysis, AutoSolver, Chosen, IntoMethod, IntoPreconditioner, MethodChoice, OperatorSolver,
     PreconditionerChoice, Refinement, Request,
@@ -322,7 +322,7 @@ impl<T: Scalar> LinearSystem<T> {
     /// [`Error::Shape`](lacuna_engine::Error::Shape) if the method needs a square matrix and this is not, [`Error::Length`](lacuna_engine::Error::Length) for `x0`,
     /// [`Error::Argument`](lacuna_engine::Error::Argument) for an unknown name or option or an invalid tolerance, [`Error::Unsupported`](lacuna_engine::Error::Unsupported) for
     /// a format that does not suit the matrix or has no kernel on the backend, errors of the preconditioner
-    /// (for Jacobi, [`Error::Entry`](lacuna_engine::Error::Entry) for a zero diagonal entry), errors of [`check_process`](lacuna_engine::check_process), device
+    /// (for Jacobi, [`Error::Entry`](lacuna_engine::Error::Entry) for a zero diagonal entry), device
     /// failures. For an operator or a format of its own, [`Error::Unsupported`](lacuna_engine::Error::Unsupported) for what needs the
     /// entries of a matrix, and [`Error::Stale`](lacuna_engine::Error::Stale) for an operator of another device.
     pub fn prepare(self) -> Result<Prepared<T>> {
@@ -339,9 +339,8 @@ impl<T: Scalar> LinearSystem<T> {
     }
 
     fn prepare_by(self, watch: Option<SetupWatch<'_>>) -> Result<Prepared<T>> {
-        check_process("preparing a solve")?;
         let (dev, passed) = self.place.open()?;
-        let mut prepared = self.prepared(&dev, watch)?;
+        let mut prepared = parallel::on(dev.workers(), || self.prepared(&dev, watch))?;
         if !passed.is_empty() {
             prepared.chose(format!("device {}: {passed}", dev.info().backend));
         }

@@ -7,7 +7,7 @@ use crate::scale::{largest, norm, scaling_exponent};
 use crate::{Factor, Method, Needs, Observer, Outcome, Stop, System, Watch};
 use lacuna_engine::{
     Cell, Device, Error, Finish, Formula, History, LinOp, Pass, Plan, PlanId, Program, Progress, Reason,
-    Recorder, Result, Run, Scalar, Vector, check_process,
+    Recorder, Result, Run, Scalar, Vector,
 };
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -22,6 +22,7 @@ pub struct Solver<T: Scalar> {
     x: Vector<T>,
     /// The best confirmed iterate, if the method keeps it.
     kept: Option<Vector<T>>,
+    variances: Option<Vector<T>>,
     bb: Cell<T>,
     best: Cell<T>,
     /// Estimates of the squares of the norm and the condition number.
@@ -110,6 +111,7 @@ impl<T: Scalar> Solver<T> {
         let [bb, target, goal, norm2, rtol2, atol2, dtol2, diverged, last, shrink, best] = k.cells();
         let estimates @ [norm_a2, cond_a2] = k.cells();
         let kept = method.keeps_best().then(|| k.vector(cols));
+        let variances = method.estimates_variances().then(|| k.vector(cols));
         let system = System {
             a,
             m,
@@ -129,6 +131,7 @@ impl<T: Scalar> Solver<T> {
             best,
             norm_a2,
             cond_a2,
+            variances,
             observer: observer.as_ref().map(|o| o as &dyn Observing),
         };
         system.begin(&mut k, least_squares);
@@ -143,6 +146,7 @@ impl<T: Scalar> Solver<T> {
             b,
             x,
             kept,
+            variances,
             bb,
             best,
             estimates,
@@ -209,6 +213,19 @@ impl<T: Scalar> Solver<T> {
     pub fn x(&self) -> Vector<T> {
         self.x
     }
+    /// The diagonal of `(Aᴴ A)⁻¹`, as far as the last solve found it, if the method estimates it: the variances of the unknowns of a
+    /// least-squares problem, but for the factor of the noise. In the caller's scale.
+    ///
+    /// # Errors
+    /// Device failures.
+    pub fn variances(&self) -> Result<Option<Vec<T>>> {
+        let Some(vector) = self.variances else { return Ok(None) };
+        let mut found = vec![T::zero(); vector.len];
+        self.plan.device().download(vector, &mut found)?;
+        let exponent = 2 * self.operator.exponent;
+        found.iter_mut().for_each(|v| *v = v.scale_by_power_of_two(exponent));
+        Ok(Some(found))
+    }
     /// The program that runs.
     pub fn program(&self) -> &Program {
         self.plan.program()
@@ -252,7 +269,6 @@ impl<T: Scalar> Solver<T> {
         x: &mut [T],
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
-        check_process("solve")?;
         let start = Instant::now();
         self.observe(0);
         let Some(loaded) = self.load(b, x)? else {
@@ -322,6 +338,35 @@ impl<T: Scalar> Solver<T> {
     /// The outcome of the last run.
     pub(crate) fn outcome(&self) -> &Outcome {
         &self.outcome
+    }
+
+    /// [`Solver::solve_on_device`] for a right-hand side in the caller's scale; the guess and the solution are in both scales the
+    /// same. No power of two brings vectors near 1.
+    ///
+    /// # Errors
+    /// Device failures.
+    pub(crate) fn solve_given(
+        &mut self,
+        watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
+    ) -> Result<&Outcome> {
+        let start = Instant::now();
+        let (dev, factor) = (self.plan.device().clone(), self.operator);
+        if !factor.is_one() {
+            let times = Formula::value(factor.of(T::one()));
+            dev.multi_axpy_dot(Pass::new("the factor of the matrix").set(self.b, times * self.b))?;
+        }
+        let norm = match &watch {
+            Some(_) => {
+                dev.multi_axpy_dot(Pass::new("norm").dot(self.bb, self.b, self.b))?;
+                dev.read(&[self.bb])?[0].re().sqrt()
+            }
+            None => f64::NAN,
+        };
+        self.observe(0);
+        self.run((factor.exponent, self.limit()), norm, watch)?;
+        self.outcome.time = start.elapsed();
+        self.outcome.transfers = Duration::ZERO;
+        Ok(&self.outcome)
     }
 
     /// Solves for the right-hand side in [`Solver::b`] on the device, starting from the guess in

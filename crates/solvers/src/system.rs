@@ -25,7 +25,7 @@ pub struct System<'a, T = Untyped> {
     /// the rounding level of `‖b‖²` if that is larger. A recurrence keeps falling below that level and means
     /// nothing there.
     pub goal: Cell<T>,
-    /// A bound on `‖A‖²`; 0 if none is known.
+    /// A bound on `‖A‖²`; 0 if none is known, and unless [`Method::reads_norm`](crate::Method::reads_norm).
     pub norm2: Cell<T>,
     /// Squared relative tolerance.
     pub rtol2: Cell<T>,
@@ -47,6 +47,8 @@ pub struct System<'a, T = Untyped> {
     pub norm_a2: Cell<T>,
     /// The same of the square of the condition number.
     pub cond_a2: Cell<T>,
+    /// The diagonal of `(Aᴴ A)⁻¹`, if [`Method::estimates_variances`](crate::Method::estimates_variances).
+    pub variances: Option<Vector<T>>,
     /// Who sees each iteration.
     pub(crate) observer: Option<&'a dyn Observing>,
 }
@@ -245,6 +247,7 @@ impl<T: Scalar> System<'_, T> {
             best: self.best.untyped(),
             norm_a2: self.norm_a2.untyped(),
             cond_a2: self.cond_a2.untyped(),
+            variances: self.variances.map(Vector::untyped),
             observer: self.observer,
         });
     }

@@ -37,6 +37,15 @@ pub(crate) fn yield_now() {
     spin_loop();
 }
 
+/// Nobody else computes.
+pub(crate) fn crowded(_: usize) -> bool {
+    false
+}
+
+pub(crate) fn pause(_: u32) {
+    spin_loop();
+}
+
 fn wake() {
     if !SLEEPS.load(Relaxed) {
         return;

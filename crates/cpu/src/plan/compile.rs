@@ -31,6 +31,8 @@ pub(crate) struct Compiled {
     pub(crate) pieces: usize,
     /// Matrix entries and vector elements touched by the heaviest step, without columns of bases.
     pub(crate) work: usize,
+    /// Whether a step calls a function of the caller's.
+    pub(crate) calls_host: bool,
     /// Number of threads it is compiled for.
     threads: usize,
 }
@@ -46,6 +48,7 @@ impl Compiled {
             sums: 0,
             pieces: 0,
             work: 0,
+            calls_host: false,
             threads,
         };
         let mut lengths = Lengths::default();
@@ -124,6 +127,7 @@ impl Compiled {
                 Kind::TriSolve { a, b: b.slot, x: x.slot }
             }
             OpKind::Host { f, x, y } => {
+                self.calls_host = true;
                 work += op.n();
                 Kind::Host { f: f.clone(), x: x.slot, cols: x.len, y: y.slot }
             }

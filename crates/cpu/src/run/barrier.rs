@@ -1,5 +1,5 @@
 //! A spinning barrier that also broadcasts the caller's requests to all threads.
-use super::sync::{AtomicU8, AtomicU32, AtomicUsize, Ordering, spin_loop, yield_now};
+use super::sync::{AtomicU8, AtomicU32, AtomicUsize, Ordering, pause, spin_loop};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize as Counter;
 
@@ -74,13 +74,14 @@ impl Barrier {
             self.epoch.0.store(epoch.wrapping_add(1), Ordering::Release);
         } else {
             let crowded = RUNNING.load(Ordering::Relaxed) > cores();
-            let (mut spins, limit) = (0, if crowded { CROWDED_SPINS } else { SPINS });
+            let (mut spins, mut pauses, limit) = (0, 0, if crowded { CROWDED_SPINS } else { SPINS });
             while self.epoch.0.load(Ordering::Acquire) == epoch {
                 if spins < limit {
                     spins += 1;
                     spin_loop();
                 } else {
-                    yield_now();
+                    pause(pauses);
+                    pauses += 1;
                 }
             }
         }

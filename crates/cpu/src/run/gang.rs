@@ -5,7 +5,7 @@
 //! others join once all are available, and separates from them when they delay it.
 use super::barrier::Running;
 use super::sync::{
-    Arc, AtomicU32, AtomicUsize, Instant, Mutex, Ordering, Queued, ThreadPool, spin_loop, yield_now,
+    Arc, AtomicU32, AtomicUsize, Instant, Mutex, Ordering, Queued, ThreadPool, crowded, spin_loop, yield_now,
 };
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -44,11 +44,12 @@ impl Helpers<'_> {
         self.shared.then(|| self.pool.current_thread_index().unwrap_or(last))
     }
 
-    /// Calls the threads, unless they have left so many calls unanswered that another would only lengthen the queue of
-    /// a busy pool. One that `insists` is made in any case.
+    /// Calls the threads, unless other programs take the cores, or they have left so many calls unanswered that another would
+    /// only lengthen the queue of a busy pool. One that `insists` is made in any case.
     fn call(self, insists: bool) -> Option<Arc<Call>> {
         let count = self.pool.current_num_threads();
-        if !insists && self.queued.load(Ordering::Relaxed) >= CALLS * count {
+        let refused = || self.queued.load(Ordering::Relaxed) >= CALLS * count || crowded(self.threads());
+        if !insists && refused() {
             return None;
         }
         self.queued.fetch_add(count, Ordering::Relaxed);

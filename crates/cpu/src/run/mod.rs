@@ -7,3 +7,4 @@ pub(crate) mod share;
 pub(crate) mod sync;
 pub(crate) mod threads;
 pub(crate) mod watch;
+pub(crate) mod workers;

@@ -1,55 +1,86 @@
 //! The threads that a backend computes on.
 use super::gang::Helpers;
 use super::sync::Queued;
+use super::workers::Shared;
 use lacuna_engine::{Error, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The threads besides the caller's.
 pub(crate) struct Threads {
-    pool: Pool,
+    pool: Arc<Pool>,
     queued: Queued,
+    workers: Arc<Shared>,
 }
 
-enum Pool {
+/// Where threads come from.
+pub(crate) enum Pool {
     /// Own threads, `count` with the caller's, started for the first program that is large enough for them.
-    Own { count: usize, pool: Option<ThreadPool> },
+    Own { count: usize, pool: OnceLock<ThreadPool> },
     /// A pool of the application, whose threads include the caller or leave one out.
     Shared(Arc<ThreadPool>),
+}
+
+impl Pool {
+    /// Number of threads, including the caller's.
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Pool::Own { count, .. } => *count,
+            Pool::Shared(pool) => pool.current_num_threads(),
+        }
+    }
+    /// The threads, started if they are not.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if they cannot be started.
+    pub(crate) fn started(&self) -> Result<&ThreadPool> {
+        match self {
+            Pool::Shared(pool) => Ok(pool),
+            Pool::Own { count, pool } => match pool.get() {
+                Some(pool) => Ok(pool),
+                None => {
+                    let made = start(*count)?;
+                    Ok(pool.get_or_init(|| made))
+                }
+            },
+        }
+    }
 }
 
 impl Threads {
     /// `count` threads with the caller's.
     pub(crate) fn own(count: usize) -> Self {
-        Threads { pool: Pool::Own { count, pool: None }, queued: Queued::default() }
+        Self::of(Pool::Own { count, pool: OnceLock::new() })
     }
     /// The threads of a pool of the application.
     pub(crate) fn shared(pool: Arc<ThreadPool>) -> Self {
-        Threads { pool: Pool::Shared(pool), queued: Queued::default() }
+        Self::of(Pool::Shared(pool))
+    }
+    fn of(pool: Pool) -> Self {
+        let (pool, queued) = (Arc::new(pool), Queued::default());
+        let workers = Arc::new(Shared { pool: pool.clone(), queued: queued.clone() });
+        Threads { pool, queued, workers }
     }
 
     /// Number of threads, including the caller's.
     pub(crate) fn count(&self) -> usize {
-        match &self.pool {
-            Pool::Own { count, .. } => *count,
-            Pool::Shared(pool) => pool.current_num_threads(),
-        }
+        self.pool.count()
+    }
+    /// The threads, for work of the host.
+    pub(crate) fn workers(&self) -> Arc<Shared> {
+        self.workers.clone()
     }
 
     /// The threads that help the caller, started if they are not; `None` if it is alone.
     ///
     /// # Errors
     /// [`Error::Device`] if the threads cannot be started.
-    pub(crate) fn helpers(&mut self) -> Result<Option<Helpers<'_>>> {
+    pub(crate) fn helpers(&self) -> Result<Option<Helpers<'_>>> {
         if self.count() == 1 {
             return Ok(None);
         }
-        let (pool, shared) = match &mut self.pool {
-            Pool::Shared(pool) => (&**pool, true),
-            Pool::Own { pool: Some(pool), .. } => (&*pool, false),
-            Pool::Own { count, pool } => (&*pool.insert(start(*count)?), false),
-        };
-        Ok(Some(Helpers { pool, shared, queued: &self.queued }))
+        let shared = matches!(*self.pool, Pool::Shared(_));
+        Ok(Some(Helpers { pool: self.pool.started()?, shared, queued: &self.queued }))
     }
 }
 
@@ -78,7 +109,7 @@ mod tests {
         pool.spawn_broadcast(move |_| {
             busy.wait();
         });
-        let mut threads = Threads::shared(pool.clone());
+        let threads = Threads::shared(pool.clone());
         for _ in 0..100 {
             drop(Gang::call(threads.helpers().unwrap().unwrap(), false));
         }

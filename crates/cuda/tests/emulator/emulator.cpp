@@ -253,6 +253,14 @@ int cuDeviceGetAttribute(int *v, int a, int) {
 int cuDevicePrimaryCtxRetain(void **c, int) { *c = (void *)1; return 0; }
 int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
 int cuCtxSetCurrent(void *) { return 0; }
+int cuCtxGetDevice(int *d) { *d = 0; return 0; }
+int cuCtxSynchronize() { return 0; }
+// CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: all memory is the device's, but for the first page.
+int cuPointerGetAttribute(void *v, int a, uint64_t p) {
+    if (a != 9 || p < 4096) return 1;
+    *(int *)v = 0;
+    return 0;
+}
 int cuStreamCreateWithPriority(void **s, unsigned, int) { *s = (void *)1; return 0; }
 int cuStreamDestroy_v2(void *) { return 0; }
 int cuStreamSynchronize(void *) { return 0; }

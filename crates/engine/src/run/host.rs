@@ -120,7 +120,7 @@ impl Eq for HostFunction {}
 /// The function gets all of `x` and must write all of `y`, whose previous contents are unspecified. On the
 /// CPU it works on the vectors in place; on a GPU, `x` and `y` are copied to the host and back for each
 /// product, which is slow. It is called on the thread that runs the solve. It may return a result, whose error ends
-/// the solve: see [`HostResult`].
+/// the solve: see [`HostResult`]. It must be linear: it is not called for a vector of zeros, as a guess often is.
 ///
 /// ```
 /// # use lacuna_engine::{HostOperator, LinOp};
@@ -156,16 +156,29 @@ impl<T: Scalar> HostOperator<T> {
         cols: usize,
         function: impl Fn(&[T], &mut [T]) -> R + Send + Sync + 'static,
     ) -> Self {
-        HostOperator { rows, cols, function: HostFunction::new(function), adjoint: None, marker: PhantomData }
+        HostOperator { rows, cols, function: linear(function), adjoint: None, marker: PhantomData }
     }
     /// The same operator with `y ← Aᴴ x` as a second function, for methods that need it.
     pub fn with_adjoint<R: HostResult>(
         mut self,
         function: impl Fn(&[T], &mut [T]) -> R + Send + Sync + 'static,
     ) -> Self {
-        self.adjoint = Some(HostFunction::new(function));
+        self.adjoint = Some(linear(function));
         self
     }
+}
+
+/// A linear function, which maps 0 to 0 without being called.
+fn linear<T: Scalar, R: HostResult>(
+    function: impl Fn(&[T], &mut [T]) -> R + Send + Sync + 'static,
+) -> HostFunction {
+    HostFunction::new(move |x: &[T], y: &mut [T]| {
+        if x.iter().all(|v| *v == T::zero()) {
+            y.fill(T::zero());
+            return Ok(());
+        }
+        function(x, y).into_result()
+    })
 }
 
 impl<T: Scalar> LinOp<T> for HostOperator<T> {

@@ -101,9 +101,9 @@ impl HostStore {
         let lines = padded.map_or(usize::MAX, |bytes| bytes / LINE + 1);
         let room =
             lines.checked_mul(columns).and_then(|all| all.checked_add(ALIAS / LINE)?.checked_mul(WORDS));
-        let mut words = room
+        let (mut words, is_zero) = room
             .filter(|_| self.blocks.has_room(columns))
-            .and_then(|words| if columns == 0 { Some(Vec::new()) } else { self.take(words) })
+            .and_then(|words| if columns == 0 { Some((Vec::new(), true)) } else { self.take(words) })
             .ok_or_else(|| refused(self.device))?;
         let place = ALIAS / 2 * (self.allocations % 2);
         self.allocations += 1;
@@ -112,18 +112,22 @@ impl HostStore {
         with_number!(kind, T => {
             let numbers: &mut [T] = bytemuck::cast_slice_mut(&mut words);
             let all = numbers.get_mut(start..).unwrap_or_default().chunks_exact_mut(stride.max(1)).take(columns);
-            all.for_each(|column| column[n..].fill(T::from_real(0.0)));
+            // The pages of new memory stay untouched until they are needed.
+            if !is_zero {
+                all.for_each(|column| column[n..].fill(T::from_real(0.0)));
+            }
         });
         Ok(self.blocks.add(kind, n, columns, narrow, Columns { words, start, stride }))
     }
 
-    /// A freed buffer of this size, or a new one; other freed buffers are then returned to the system.
-    fn take(&mut self, words: usize) -> Option<Vec<u64>> {
+    /// A freed buffer of this size, or a new one of zeros, and whether it is that; other freed buffers are then returned to the
+    /// system.
+    fn take(&mut self, words: usize) -> Option<(Vec<u64>, bool)> {
         if let Some(fitting) = self.spare.iter().position(|buffer| buffer.len() == words) {
-            return Some(self.spare.swap_remove(fitting));
+            return Some((self.spare.swap_remove(fitting), false));
         }
         self.spare.clear();
-        pages::zeroed("vectors", words).ok()
+        Some((pages::zeroed("vectors", words).ok()?, true))
     }
 
     /// A run of zero cells.

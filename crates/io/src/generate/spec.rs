@@ -2,7 +2,7 @@
 use super::alike::{Shape, look_alikes};
 use super::{elements, grid, network, reservoir};
 use lacuna_engine::text::{shown_name, shown_word};
-use lacuna_engine::{Error, Result, Scalar, check_process, compiled_here, memory};
+use lacuna_engine::{Error, Result, Scalar, compiled_here, memory};
 use lacuna_formats::Csr;
 use std::fmt;
 use std::str::FromStr;
@@ -130,11 +130,10 @@ impl Spec {
     ///
     /// # Errors
     /// When the matrix is complex and `T` is not, an entry exceeds the range of `T`, there are more than
-    /// `u32::MAX` entries, or they cannot fit in memory; and as [`check_process`].
+    /// `u32::MAX` entries, or they cannot fit in memory.
     pub fn build<T: Scalar>(&self) -> Result<Csr<T>> {
         compiled_here!(T, |spec: &Spec| -> Result<Csr<T>> {
             let operation = &*shown_name(&spec.text);
-            check_process(operation)?;
             if spec.is_complex() && !T::KIND.is_complex() {
                 return Err(Error::Unsupported {
                     operation: operation.into(),

@@ -1,6 +1,6 @@
 //! The devices of objects of other languages.
 use crate::devices::{DeviceOptions, open_with};
-use lacuna_engine::{Device, Error, Result};
+use lacuna_engine::{Device, Error, Process, Result};
 
 /// A device by name: as [`crate::open`]; `auto` and an empty name are the [`crate::default_device`]; a CPU may have a number of
 /// threads in its name (`cpu:threads=4`).
@@ -48,21 +48,23 @@ fn own(threads: Option<usize>) -> Result<Device> {
     use std::collections::HashMap;
     use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-    static POOLS: LazyLock<Mutex<HashMap<usize, Arc<ThreadPool>>>> = LazyLock::new(Mutex::default);
+    /// By number of threads, and by the process that they belong to.
+    type Pools = HashMap<(usize, Process), Arc<ThreadPool>>;
+    static POOLS: LazyLock<Mutex<Pools>> = LazyLock::new(Mutex::default);
 
     let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
     let count = threads.unwrap_or_else(cores);
     if count < 2 {
         return Ok(Device::new(Cpu::with(CpuOptions::default().threads(count))?));
     }
-    lacuna_engine::check_process("starting threads")?;
     let most = rayon::max_num_threads();
     if count > most {
         let message = format!("expected 1 to {most}, got {count}");
         return Err(Error::Argument { what: "threads".into(), message });
     }
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
-    let pool = match pools.get(&count) {
+    let key = (count, Process::this());
+    let pool = match pools.get(&key) {
         Some(pool) => pool.clone(),
         None => {
             let named = |i: usize| format!("lacuna-{}", i + 1);
@@ -72,7 +74,7 @@ fn own(threads: Option<usize>) -> Result<Device> {
                 operation: format!("starting {count} threads"),
                 message: error.to_string(),
             })?);
-            pools.insert(count, made.clone());
+            pools.insert(key, made.clone());
             made
         }
     };

@@ -62,6 +62,16 @@ fn structure(message: String) -> Error {
     Error::Structure { operation: "matrix".into(), message }
 }
 
+/// An error of an entry, without the name of a function that the caller did not call.
+fn of_matrix(error: Error) -> Error {
+    match error {
+        Error::Entry { row, column, message, .. } => {
+            Error::Entry { operation: "matrix".into(), row, column, message }
+        }
+        error => error,
+    }
+}
+
 impl Matrix {
     /// A matrix by compressed rows, with indices from `base` on. Columns may be in any order, and repeated ones are summed. The
     /// arrays are checked before they are followed.
@@ -105,14 +115,14 @@ impl Matrix {
             let values = counted::<T>(values, col_idx.len())?;
             let row = |i: usize| &col_idx[row_ptr[i] as usize..row_ptr[i + 1] as usize];
             let a = if (0..rows).all(|i| row(i).is_sorted_by(|a, b| a < b)) {
-                Csr::new(rows, cols, row_ptr, col_idx, values.to_vec())?
+                Csr::new(rows, cols, row_ptr, col_idx, values.to_vec()).map_err(of_matrix)?
             } else {
                 let mut all = Triplets::with_capacity(rows, cols, values.len());
                 for i in 0..rows {
                     let of_row = row_ptr[i] as usize..row_ptr[i + 1] as usize;
                     of_row.for_each(|k| all.push(i, col_idx[k] as usize, values[k]));
                 }
-                all.to_csr()?
+                all.to_csr().map_err(of_matrix)?
             };
             Ok(Matrix(T::each(Arc::new(a))))
         })
@@ -137,7 +147,7 @@ impl Matrix {
             let values = counted::<T>(values, i.len())?;
             let mut all = Triplets::with_capacity(rows, cols, values.len());
             i.iter().zip(&j).zip(values).for_each(|((i, j), v)| all.push(*i as usize, *j as usize, *v));
-            Ok(Matrix(T::each(Arc::new(all.to_csr()?))))
+            Ok(Matrix(T::each(Arc::new(all.to_csr().map_err(of_matrix)?))))
         })
     }
 
@@ -150,7 +160,7 @@ impl Matrix {
             let values = counted::<T>(values, rows.saturating_mul(cols))?;
             let view = ndarray::ArrayView2::from_shape((rows, cols), values)
                 .map_err(|error| structure(error.to_string()))?;
-            Ok(Matrix(T::each(Arc::new(crate::from_dense(view)?))))
+            Ok(Matrix(T::each(Arc::new(crate::from_dense(view).map_err(of_matrix)?))))
         })
     }
 

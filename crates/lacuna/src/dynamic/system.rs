@@ -68,6 +68,66 @@ impl System {
         with_each!(&mut self.prepared, s => solve(s, (shape, damped, product), (b, x), watch))
     }
 
+    /// Solves for a right-hand side at one address in the memory of the device, and stores the solution at another: see
+    /// [`Prepared::solve_on_device`]. The guess is what is there, or 0.
+    ///
+    /// # Errors
+    /// As there; [`Error::Unsupported`] for a damped system, and on a device whose memory others have no addresses of.
+    ///
+    /// # Safety
+    /// There must be as many numbers of the type of this, one after the other, as the system has rows and columns, in memory of the
+    /// device that nobody writes meanwhile.
+    pub unsafe fn solve_at(
+        &mut self,
+        b: u64,
+        x: u64,
+        from_guess: bool,
+        watch: Watching<'_>,
+    ) -> Result<Outcome> {
+        if self.damped {
+            return Err(Error::Unsupported {
+                operation: "a solve for vectors on the device".into(),
+                message: "a damped system takes vectors on the host".into(),
+            });
+        }
+        let dev = self.device().clone();
+        with_each!(&mut self.prepared, s => {
+            let mut fill = |on_device, guess| {
+                // SAFETY: as the caller promises; the vectors are as long as the system has rows and columns.
+                unsafe {
+                    dev.copy_in(b, on_device)?;
+                    if from_guess { dev.copy_in(x, guess) } else { Ok(()) }
+                }
+            };
+            let (solution, outcome) = s.solve_on_device(&mut fill, watch)?;
+            // SAFETY: as the caller promises.
+            unsafe { dev.copy_out(solution, x)? };
+            Ok(outcome.clone())
+        })
+    }
+
+    /// Writes the numbers of [`Prepared::variances`], if there are any. Returns whether there are.
+    ///
+    /// # Errors
+    /// As there; [`Error::Length`] unless there is room for as many as there are columns.
+    pub fn variances(&mut self, to: &mut [u8]) -> Result<bool> {
+        with_each!(&mut self.prepared, s => {
+            let Some(found) = s.variances()? else { return Ok(false) };
+            let to = numbers_mut("variances", to)?;
+            Error::check_length("variances", "the result", found.len(), to.len())?;
+            to.copy_from_slice(&found);
+            Ok(true)
+        })
+    }
+
+    /// Shows somebody each iteration of the following solves, or nobody.
+    ///
+    /// # Errors
+    /// As [`Prepared::observe`].
+    pub fn observe(&mut self, observing: Option<Observing>) -> Result<()> {
+        with_each!(&mut self.prepared, s => s.observe(observing.map(Observing::typed)))
+    }
+
     /// Solves for `columns` right-hand sides, each column of `b` from the same of `x`. A column of `b` begins `ldb` numbers after the
     /// one before, one of `x` `ldx`.
     ///
@@ -109,7 +169,7 @@ impl System {
                 message: "prepare a system with the new matrix".into(),
             });
         }
-        with_each!(&mut self.prepared, s => s.update_values(numbers("values", values)?))
+        with_each!(&mut self.prepared, s => s.update_values(numbers("values", values)?).map_err(of_values))
     }
 
     /// `y ← A x`.
@@ -208,6 +268,16 @@ fn prepared<T: Scalar>(
     match watch {
         Some(watch) => system.prepare_watched(watch),
         None => system.prepare(),
+    }
+}
+
+/// An error of an entry, without the name of a function that the caller did not call.
+fn of_values(error: Error) -> Error {
+    match error {
+        Error::Entry { operation, row, column, message } if operation.starts_with("Csr::") => {
+            Error::Entry { operation: "new values of a matrix".into(), row, column, message }
+        }
+        error => error,
     }
 }
 

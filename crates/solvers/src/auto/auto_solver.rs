@@ -1,12 +1,12 @@
 //! A system on a device that is solved by what suits it.
 use super::analysis::{Analysis, Made};
-use super::continuation::{self, Watching};
+use super::continuation::{self, Watching, copy};
 use super::matrix::HostMatrix;
 use super::queue::Queue;
-use super::resident::Resident;
+use super::resident::{Resident, record};
 use super::{Chosen, Request};
 use crate::{Factor, Method, Observer, Options, Outcome, Placed, Solver, Stop};
-use lacuna_engine::{Device, Error, Matrix, Result, Scalar};
+use lacuna_engine::{Device, Error, Matrix, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -76,6 +76,17 @@ pub(super) fn preconditioner_sentences<T: Scalar>(
     [chosen.sentence("preconditioner")].into_iter().chain(reported.map(line)).collect()
 }
 
+/// Fails if iterates are not in the caller's order and scale.
+pub(super) fn check_order<T: Scalar>(matrix: &HostMatrix<T>) -> Result<()> {
+    match matrix.order.changes() {
+        false => Ok(()),
+        true => Err(Error::Unsupported {
+            operation: "an observer of iterations".into(),
+            message: "rows or columns are solved in another order or scale than those given; ask for `none` of both".into(),
+        }),
+    }
+}
+
 impl<T: Scalar> AutoSolver<T> {
     /// Chooses what a request leaves open, and puts the system on a device.
     ///
@@ -99,6 +110,52 @@ impl<T: Scalar> AutoSolver<T> {
     ) -> Result<Option<(String, String)>> {
         continuation::solve(self, outcome, (b, x), watch)
             .map_err(|error| self.matrix.order.in_given_rows(error))
+    }
+
+    /// Solves for a right-hand side that is on the device already, in the caller's order and scale: `fill` is given the vectors for it
+    /// and for the guess, which is 0, and the solution is in the latter then, as the method left it. By the method and the
+    /// preconditioner in use and no other, confirmed in the number type of the solve.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the device has the unknowns in another order or scale; those of `fill`; device failures.
+    pub fn solve_on_device(
+        &mut self,
+        outcome: &mut Outcome,
+        fill: &mut dyn FnMut(Vector<T>, Vector<T>) -> Result<()>,
+        watch: Watching<'_>,
+    ) -> Result<Vector<T>> {
+        if self.matrix.order.changes() {
+            return Err(Error::Unsupported {
+                operation: "a solve for vectors on the device".into(),
+                message: "rows or columns are solved in another order or scale than those given; ask for `none` of both".into(),
+            });
+        }
+        if self.method.reads_norm() {
+            self.resident.solver.set_norm(self.matrix.norm());
+        }
+        let solver = &mut self.resident.solver;
+        let (b, x) = (solver.b(), solver.x());
+        self.device.clear(x)?;
+        fill(b, x)?;
+        copy(solver.solve_given(watch)?, outcome);
+        Ok(x)
+    }
+
+    /// Shows somebody else each iteration of the following solves, or nobody. Records the solve again.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if rows or columns are solved in another order or scale; errors of recording and planning.
+    pub fn observe(&mut self, observer: Option<Observer<T>>) -> Result<()> {
+        if observer.is_some() {
+            check_order(&self.matrix)?;
+        }
+        let how = (&*self.method, self.stop, observer.as_ref());
+        let Resident { pair, adjoint, preconditioner, narrow, .. } = &self.resident;
+        let of_matrix = (&self.matrix, *narrow);
+        self.resident.solver =
+            record(&self.device, (pair, *adjoint), preconditioner.as_ref(), how, of_matrix)?;
+        self.observer = observer;
+        Ok(())
     }
 
     /// Notes the residual of the system as it was given, if its rows were scaled: `b` and `x` as for [`AutoSolver::solve`].

@@ -9,8 +9,11 @@ use super::setup::Ready;
 use super::switch::Current;
 use crate::accuracy::residuals;
 use crate::explain::contradicts;
-use crate::{Factor, Needs, Outcome, Preconditioner, Stop, Watch, largest, name_of, residual, vector_norm};
-use lacuna_engine::{Reason, Result, Scalar, check_process};
+use crate::{
+    Factor, Needs, Outcome, Preconditioner, SetupProgress, SetupWatch, Stop, Watch, largest, name_of,
+    residual, vector_norm,
+};
+use lacuna_engine::{Error, Reason, Result, Scalar};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -44,7 +47,6 @@ pub(super) fn solve<T: Scalar>(
     (b, x): (&[T], &mut [T]),
     watch: Watching<'_>,
 ) -> Result<Option<(String, String)>> {
-    check_process("solve")?;
     let solved = within_limits(system, outcome, (b, x), watch);
     // What is solved on the device later has the limits of the system, not those of an attempt.
     system.resident.solver.set_stop(system.stop);
@@ -65,9 +67,11 @@ fn within_limits<T: Scalar>(
         return Ok(None);
     }
     let stop = first_stop(system);
-    let norm = system.matrix.norm();
+    if system.method.reads_norm() {
+        let norm = system.matrix.norm();
+        system.solver().set_norm(norm);
+    }
     let solver = system.solver();
-    solver.set_norm(norm);
     solver.set_stop(stop);
     copy(solver.solve_watched(b, x, reborrow(&mut watch))?, outcome);
     let mut iterating = outcome.time.saturating_sub(outcome.transfers);
@@ -457,7 +461,7 @@ impl<'a, T: Scalar> Continuation<'a, T> {
         limit: u64,
         x: &mut [T],
         measured: Measured,
-        watch: Watching<'_>,
+        mut watch: Watching<'_>,
     ) -> Result<Option<Measured>> {
         if limit == 0 {
             self.outcome.reason = Reason::Limit;
@@ -473,8 +477,19 @@ impl<'a, T: Scalar> Continuation<'a, T> {
                 self.system.resident.solver.solve_watched(self.b, x, watch)?.clone()
             }
             Some(candidate) => {
-                if self.ready.is_none() && !self.set_up(candidate, stop)? {
-                    return Ok(None);
+                if self.ready.is_none() {
+                    let so_far = Watch { iterations: self.outcome.iterations, residual: measured.residual };
+                    let mut asked = watch.as_mut().map(|watch| move |_: SetupProgress| watch(so_far));
+                    let asked = asked.as_mut().map(|asked| asked as SetupWatch<'_>);
+                    match self.set_up(candidate, stop, asked) {
+                        Ok(true) => {}
+                        Ok(false) => return Ok(None),
+                        Err(Error::Cancelled { .. }) => {
+                            self.outcome.reason = Reason::Cancelled;
+                            return Ok(Some(measured));
+                        }
+                        Err(error) => return Err(error),
+                    }
                 }
                 let Some(Ready { solver, .. }) = &mut self.ready else { return Ok(None) };
                 solver.set_stop(stop);

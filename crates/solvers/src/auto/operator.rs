@@ -6,7 +6,7 @@ use super::request::combined;
 use super::rules::NONE;
 use super::{Choices, Chosen, PreconditionerChoice, Request};
 use crate::{Outcome, Preconditioner, Solver, Stop, method};
-use lacuna_engine::{Device, Error, LinOp, Result, Scalar, check_process};
+use lacuna_engine::{Device, Error, LinOp, Result, Scalar, Vector};
 use std::time::Instant;
 
 /// Why a method is chosen for an operator.
@@ -109,10 +109,27 @@ impl<T: Scalar> OperatorSolver<T> {
         (b, x): (&[T], &mut [T]),
         watch: Watching<'_>,
     ) -> Result<()> {
-        check_process("solve")?;
         outcome.notes.clone_from(&self.remarks);
         copy(self.solver.solve_watched(b, x, watch)?, outcome);
         Ok(())
+    }
+
+    /// As [`AutoSolver::solve_on_device`](super::AutoSolver::solve_on_device).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn solve_on_device(
+        &mut self,
+        outcome: &mut Outcome,
+        fill: &mut dyn FnMut(Vector<T>, Vector<T>) -> Result<()>,
+        watch: Watching<'_>,
+    ) -> Result<Vector<T>> {
+        outcome.notes.clone_from(&self.remarks);
+        let (b, x) = (self.solver.b(), self.solver.x());
+        self.device.clear(x)?;
+        fill(b, x)?;
+        copy(self.solver.solve_given(watch)?, outcome);
+        Ok(x)
     }
 
     /// Rows and columns.

@@ -1,5 +1,6 @@
 //! Puts an analysed system on a device: the matrix in its format, the preconditioner, the recorded solve.
 use super::analysis::{Analysis, Made};
+use super::auto_solver::check_order;
 use super::factor::unless_lost;
 use super::matrix::HostMatrix;
 use super::plan::{Candidate, When};
@@ -7,7 +8,7 @@ use super::queue::Queue;
 use super::resident::{Resident, record};
 use super::{AutoSolver, Choices, Chosen, is_refusal, preconditioner_sentences};
 use crate::{Method, Placed, Setup, SetupWatch, Solver, method as named, preconditioner};
-use lacuna_engine::{Device, Error, Format, Matrix, Result, Scalar};
+use lacuna_engine::{Device, Format, Matrix, Result, Scalar};
 use lacuna_formats::{Csr, Pair, Stencil, convert};
 use std::any::Any;
 use std::sync::Arc;
@@ -23,17 +24,20 @@ impl<T: Scalar> Analysis<T> {
         self.place_watched(dev, None)
     }
 
-    /// [`Analysis::place`], with the set-up of the preconditioner watched, which may cancel it.
+    /// [`Analysis::place`], watched between its parts and during the set-up of the preconditioner, which may cancel it.
     ///
     /// # Errors
-    /// As there; [`Error::Cancelled`].
-    pub fn place_watched(mut self, dev: &Device, watch: Option<SetupWatch<'_>>) -> Result<AutoSolver<T>> {
+    /// As there; [`lacuna_engine::Error::Cancelled`].
+    pub fn place_watched(mut self, dev: &Device, mut watch: Option<SetupWatch<'_>>) -> Result<AutoSolver<T>> {
+        watched(&mut watch).check()?;
         let a = self.matrix().clone();
         let mut format = self.choose_format(dev.formats(a.rows(), Format::bytes(&*a))?);
         self.stages.end("analysis");
+        watched(&mut watch).check()?;
         let stencil = self.stencil_to_store(&mut format);
         let (pair, norm) = store(dev, &a, stencil, &format.name, self.adjoint)?;
         self.stages.end("matrix");
+        watched(&mut watch).check()?;
         let matrix = HostMatrix::new(&self.facts, self.order, self.rounding.take(), norm);
         let (facts, plan, options, stop) = (self.facts, self.plan, self.options, self.stop);
         let replacement = plan.others(When::Refused).next().filter(|_| self.open_preconditioner);
@@ -41,12 +45,13 @@ impl<T: Scalar> Analysis<T> {
             !self.open_preconditioner && self.preconditioner.as_ref().is_some_and(|kind| kind.is_narrow());
         let first = (self.chosen_preconditioner, self.preconditioner);
         let (preconditioner, placed, replaced) =
-            place_first(dev, first, replacement, (&matrix, *pair.a), watch)?;
+            place_first(dev, first, replacement, (&matrix, *pair.a), &mut watch)?;
         if let Some(next) = replaced.filter(|next| next.method.name != self.chosen_method.name) {
             self.method = named(&next.method.name, &options)?;
             self.chosen_method = next.method.clone();
         }
         self.stages.end("preconditioner");
+        watched(&mut watch).check()?;
         let (method, adjoint) = (self.method, self.adjoint);
         if placed.is_some() && method.least_squares() && a.rows() < a.cols() {
             let name = &preconditioner.name;
@@ -55,11 +60,8 @@ impl<T: Scalar> Analysis<T> {
             ));
         }
         let observer = self.observer;
-        if observer.is_some() && matrix.order.changes() {
-            return Err(Error::Unsupported {
-                operation: "an observer of iterations".into(),
-                message: "rows or columns are solved in another order or scale than those given; ask for `none` of both".into(),
-            });
+        if observer.is_some() {
+            check_order(&matrix)?;
         }
         let how = (&*method, stop, observer.as_ref());
         let solver = record(dev, (&pair, adjoint), placed.as_ref(), how, (&matrix, narrow))?;
@@ -176,9 +178,9 @@ fn place_first<'a, T: Scalar>(
     (chosen, made): (Chosen, Made<T>),
     replacement: Option<&'a Candidate>,
     (matrix, stored): (&HostMatrix<T>, Matrix<T>),
-    mut watch: Option<SetupWatch<'_>>,
+    watch: &mut Option<SetupWatch<'_>>,
 ) -> Result<(Chosen, Option<Placed<T>>, Option<&'a Candidate>)> {
-    let refused = match placed_by(dev, made, &matrix.a, stored, watched(&mut watch)) {
+    let refused = match placed_by(dev, made, &matrix.a, stored, watched(watch)) {
         Ok(placed) => return Ok((chosen, placed, None)),
         Err(refused) => matrix.order.in_given_rows(refused),
     };
@@ -187,7 +189,7 @@ fn place_first<'a, T: Scalar>(
     };
     let simple = next.chosen().1;
     let why = format!("{} is not available: {refused}; {}", chosen.name, simple.why);
-    let placed = placed_by(dev, preconditioner(&simple.name)?, &matrix.a, stored, watched(&mut watch));
+    let placed = placed_by(dev, preconditioner(&simple.name)?, &matrix.a, stored, watched(watch));
     let placed =
         placed.map_err(|error| unless_lost(matrix.order.in_given_rows(error), matrix.lost.as_ref()))?;
     Ok((Chosen::new(&simple.name, why), placed, Some(next)))

@@ -10,7 +10,7 @@ use super::{AutoSolver, Chosen, MethodChoice, PreconditionerChoice, Request};
 use crate::solver::Loaded;
 use crate::{Method, Outcome, Stop, System, Watch, largest};
 use lacuna_engine::{
-    Cell, Device, Error, History, Pass, Plan, Reason, Recorder, Result, Run, Scalar, Vector, check_process,
+    Cell, Device, Error, History, Pass, Plan, Reason, Recorder, Result, Run, Scalar, Vector,
 };
 use lacuna_formats::{Csr, MATCHING, Structure};
 use std::ops::ControlFlow;
@@ -295,7 +295,6 @@ fn refine<T: Scalar>(
     (b, x): (&[T], &mut [T]),
     watch: &mut Watching<'_>,
 ) -> Result<Duration> {
-    check_process("solve")?;
     let mut iterating = Duration::ZERO;
     match outer.resident.solver.load(b, x)? {
         None => copy(outer.resident.solver.outcome(), outcome),

@@ -5,7 +5,9 @@ use super::plan::Candidate;
 use super::queue::Queue;
 use super::resident::record;
 use super::{AutoSolver, Chosen};
-use crate::{Method, Placed, Preconditioner, Setup, Solver, Stop, method, name_of, preconditioner};
+use crate::{
+    Method, Placed, Preconditioner, Setup, SetupWatch, Solver, Stop, method, name_of, preconditioner,
+};
 use lacuna_engine::{Error, Result, Scalar};
 use std::time::Instant;
 
@@ -48,14 +50,19 @@ impl<T: Scalar> Continuation<'_, T> {
         Ok(())
     }
 
-    /// Sets up the method of a candidate with its preconditioner. Returns whether the preconditioner was
+    /// Sets up the method of a candidate with its preconditioner, watched. Returns whether the preconditioner was
     /// available.
-    pub(super) fn set_up(&mut self, candidate: &Candidate, stop: Stop) -> Result<bool> {
+    pub(super) fn set_up(
+        &mut self,
+        candidate: &Candidate,
+        stop: Stop,
+        watch: Option<SetupWatch<'_>>,
+    ) -> Result<bool> {
         let start = Instant::now();
         let estimated = self.estimated.take_if(|kind| {
             candidate.preconditioner.as_ref().is_some_and(|c| name_of(&c.name) == kind.name())
         });
-        let prepared = prepared(self.system, candidate, estimated, stop);
+        let prepared = prepared(self.system, candidate, estimated, stop, watch);
         let took = start.elapsed();
         self.setting_up += took;
         match prepared {
@@ -92,6 +99,7 @@ fn prepared<T: Scalar>(
     candidate: &Candidate,
     estimated: Option<Box<dyn Preconditioner<T>>>,
     stop: Stop,
+    watch: Option<SetupWatch<'_>>,
 ) -> Result<Ready<T>> {
     let AutoSolver { device, matrix, resident, options, observer, .. } = system;
     let method = method(&candidate.method.name, options)?;
@@ -99,8 +107,12 @@ fn prepared<T: Scalar>(
         (None, Some(chosen)) => preconditioner(&chosen.name)?,
         (estimated, _) => estimated,
     };
+    let setup = match watch {
+        Some(watch) => Setup::new().watched(watch),
+        None => Setup::new(),
+    };
     let placed =
-        named.map(|kind| Placed::new(device, kind, &matrix.a, *resident.pair.a, Setup::new())).transpose()?;
+        named.map(|kind| Placed::new(device, kind, &matrix.a, *resident.pair.a, setup)).transpose()?;
     let m = placed.as_ref().or(resident.preconditioner.as_ref());
     let solver = record(
         device,

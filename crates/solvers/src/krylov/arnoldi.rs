@@ -75,19 +75,19 @@ impl Cycle {
         Ok(options.restart.filter(|_| !given).unwrap_or(named))
     }
 
-    /// The number of columns for a system of `n` unknowns.
+    /// The number of columns for a system of `n` unknowns, at most [`MOST`].
     pub(super) fn columns(&self, n: usize) -> usize {
-        self.restart.clamp(1, n.max(1))
+        self.restart.clamp(1, n.max(1)).min(MOST)
     }
 
-    /// The same, at most [`MOST`], beyond which the recording fails.
+    /// The same; if more were asked for, the recording fails.
     pub(super) fn checked_columns(&self, k: &mut Recorder<'_>, n: usize) -> usize {
-        let m = self.columns(n);
-        if m > MOST {
-            let message = format!("expected at most {MOST} iterations a cycle, got {m}");
+        let asked = self.restart.clamp(1, n.max(1));
+        if asked > MOST {
+            let message = format!("expected at most {MOST} iterations a cycle, got {asked}");
             k.fail(Error::Argument { what: "restart".into(), message });
         }
-        m.min(MOST)
+        self.columns(n)
     }
 }
 

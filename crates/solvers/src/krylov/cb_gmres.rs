@@ -1,5 +1,5 @@
 //! Restarted GMRES with a basis stored in lower precision.
-use super::arnoldi::{Arnoldi, Cycle, MOST};
+use super::arnoldi::{Arnoldi, Cycle};
 use super::method::{Listed, MethodInfo, Needs, Options};
 use crate::System;
 use crate::named::Settings;
@@ -43,7 +43,7 @@ impl Listed for CbGmres {
     fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, x, n) = (s.a, s.b, s.x, s.n());
         let m = self.cycle.columns(n);
-        let v = k.narrow_basis(n, m.min(MOST));
+        let v = k.narrow_basis(n, m);
         let ([w, u], t) = (k.vectors(n), s.m.map(|_| k.vector(n)));
         let cycle = Arnoldi::new(k, v, n, self.cycle);
         let rr = cycle.rr;

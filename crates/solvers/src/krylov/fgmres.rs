@@ -1,5 +1,5 @@
 //! Restarted GMRES for preconditioners that change from step to step.
-use super::arnoldi::{Arnoldi, Cycle, MOST};
+use super::arnoldi::{Arnoldi, Cycle};
 use super::method::{Listed, MethodInfo, Needs, Options};
 use crate::System;
 use crate::named::Settings;
@@ -42,8 +42,8 @@ impl Listed for FGmres {
     fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, x, n) = (s.a, s.b, s.x, s.n());
         let m = self.cycle.columns(n);
-        let v = k.basis(n, m.min(MOST) + 1);
-        let z = if s.m.is_some() { k.basis(n, m.min(MOST)) } else { v };
+        let v = k.basis(n, m + 1);
+        let z = if s.m.is_some() { k.basis(n, m) } else { v };
         let cycle = Arnoldi::new(k, v, n, self.cycle);
         let (v0, rr) = (v.column(0), cycle.rr);
 

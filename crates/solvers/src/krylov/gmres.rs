@@ -1,5 +1,5 @@
 //! Restarted GMRES, for general square systems.
-use super::arnoldi::{Arnoldi, Cycle, MOST};
+use super::arnoldi::{Arnoldi, Cycle};
 use super::method::{ColumnMethod, Listed, MethodInfo, Needs, Options};
 use crate::named::{OptionInfo, Settings};
 use crate::{Column, Columns, System};
@@ -70,7 +70,7 @@ impl Listed for Gmres {
     fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, x, n) = (s.a, s.b, s.x, s.n());
         let m = self.cycle.columns(n);
-        let v = k.basis(n, m.min(MOST) + 1);
+        let v = k.basis(n, m + 1);
         let cycle = Arnoldi::new(k, v, n, self.cycle);
         let (v0, rr) = (v.column(0), cycle.rr);
         let left = s.m.filter(|_| self.side == Side::Left);
@@ -129,7 +129,7 @@ impl ColumnMethod for Gmres {
         // The columns of `p`, multiplied by `A` together, are those of the bases or, preconditioned, `M v`.
         let (p, w) = (s.basis(k), s.basis(k));
         let begin = |(_, c): (usize, Column)| {
-            let v = k.basis(n, m.min(MOST));
+            let v = k.basis(n, m);
             Arnoldi::new(k, v, n, self.cycle).following(c.rr)
         };
         let cycles: Vec<_> = s.columns().map(begin).collect();

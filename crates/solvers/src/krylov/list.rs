@@ -27,6 +27,12 @@ macro_rules! methods {
             fn keeps_best(&self) -> bool {
                 Listed::keeps_best(self)
             }
+            fn estimates_variances(&self) -> bool {
+                Listed::estimates_variances(self)
+            }
+            fn reads_norm(&self) -> bool {
+                Listed::reads_norm(self)
+            }
             fn fallback(&self) -> Option<&'static str> {
                 Listed::fallback(self)
             }

@@ -35,6 +35,14 @@ pub trait Method<T: Scalar>: Send {
     fn keeps_best(&self) -> bool {
         false
     }
+    /// Whether it estimates variances in [`System::variances`], which takes an extra vector.
+    fn estimates_variances(&self) -> bool {
+        false
+    }
+    /// Whether it reads [`System::norm2`], a bound that takes a pass over the matrix and is 0 otherwise.
+    fn reads_norm(&self) -> bool {
+        false
+    }
     /// Whether it records products with `Aᴴ`; the operator must then provide its adjoint.
     fn needs_adjoint(&self) -> bool {
         self.info().adjoint
@@ -185,6 +193,14 @@ pub(super) trait Listed: Default {
     }
     /// See [`Method::keeps_best`].
     fn keeps_best(&self) -> bool {
+        false
+    }
+    /// See [`Method::estimates_variances`].
+    fn estimates_variances(&self) -> bool {
+        false
+    }
+    /// See [`Method::reads_norm`].
+    fn reads_norm(&self) -> bool {
         false
     }
     /// See [`Method::fallback`].

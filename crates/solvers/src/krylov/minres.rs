@@ -26,6 +26,10 @@ impl Listed for MinRes {
         options: &[],
     };
 
+    fn reads_norm(&self) -> bool {
+        true
+    }
+
     fn record(&self, k: &mut Recorder<'_>, sys: &System<'_>) {
         let (a, b, x, n) = (sys.a, sys.b, sys.x, sys.n());
         let (y, vs, ws) = (k.vector(n), k.vectors::<2>(n), k.vectors::<2>(n));

@@ -43,6 +43,10 @@ impl Listed for Richardson {
         Ok(Richardson { omega: settings.number("omega", "a number above 0", holds)? })
     }
 
+    fn reads_norm(&self) -> bool {
+        true
+    }
+
     fn record(&self, k: &mut Recorder<'_>, s: &System<'_>) {
         let (a, b, x) = (s.a, s.b, s.x);
         let [r, q] = k.vectors(s.n());

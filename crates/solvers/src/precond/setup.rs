@@ -26,7 +26,7 @@ pub type SetupWatch<'a> = &'a mut dyn FnMut(SetupProgress) -> ControlFlow<()>;
 /// The setting of one set-up of a [`Preconditioner`](crate::Preconditioner): how it is watched and cancelled, where it does sparse
 /// algebra, how much memory it may take, and whether it is for new values.
 ///
-/// A set-up runs on the threads of the rayon pool that it is called from; [`Setup::map`] and [`Setup::rows`] run its tasks on all
+/// A set-up runs on the threads of the device that it is for, or of the rayon pool that it is called from; [`Setup::map`] and [`Setup::rows`] run its tasks on all
 /// of them, and end early if it is cancelled. Results do not depend on the number of threads, nor on being watched.
 pub struct Setup<'a> {
     algebra: Option<&'a mut dyn SparseAlgebra>,
