@@ -92,6 +92,8 @@ int main(void) {
     check(lac_system_update_values(system, values, k));
     reports[0].size = reports[1].size = sizeof reports[0];
     check(lac_system_solve_columns(system, 2, b, N, x, N, NULL, reports));
+    /* Addresses of a GPU are for systems on a GPU. */
+    expect(lac_system_solve_device(system, b, x, 0, NULL, NULL) == LAC_UNSUPPORTED, "no GPU to solve on");
     expect(reports[1].reason == LAC_CONVERGED && memcmp(x, x + N, N * sizeof *x) == 0, "equal columns, equal bits");
     check(lac_system_text(system, "choices", text, sizeof text, &length));
     expect(length == strlen(text) + 1 && text[0] == '[', "what was chosen");

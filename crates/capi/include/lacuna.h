@@ -151,6 +151,10 @@ void lac_system_free(lac_system *system);
  * must not overlap, here and below. */
 lac_status lac_system_solve(lac_system *system, const void *b, void *x, const lac_stop *stop, lac_monitor_fn monitor, void *user,
                             lac_report *report);
+/* The same for b and x at addresses in the memory of the GPU that the system is on (CUDA): nothing passes through the host. All that the
+ * process has queued on the GPU is waited for first. x has a guess if from_guess is not 0. The method and the preconditioner in use solve
+ * it and no other follows; x is as the method left it. LAC_UNSUPPORTED on other devices. */
+lac_status lac_system_solve_device(lac_system *system, const void *b, void *x, int from_guess, const lac_stop *stop, lac_report *report);
 /* Solves for k right-hand sides, columns that begin ldb (ldx) numbers apart; `reports` is NULL or has k, with the size of each set. */
 lac_status lac_system_solve_columns(lac_system *system, int64_t k, const void *b, int64_t ldb, void *x, int64_t ldx,
                                     const lac_stop *stop, lac_report *reports);

@@ -147,6 +147,32 @@ pub(crate) unsafe extern "C" fn lac_system_solve(
 }
 
 #[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn lac_system_solve_device(
+    system: *mut LacSystem,
+    b: *const c_void,
+    x: *mut c_void,
+    from_guess: c_int,
+    stop: *const LacStop,
+    report: *mut LacReport,
+) -> c_int {
+    guard(|| {
+        // SAFETY: as the header asks of the caller, here and below.
+        let mut state = unsafe { locked("lac_system_solve_device", system)? };
+        let State { system, stop: of_system, last, .. } = &mut *state;
+        // SAFETY: see above.
+        let report = unsafe { checked(report)? };
+        // SAFETY: see above.
+        system.set_stop(unsafe { stop_of(stop, *of_system)? });
+        // SAFETY: the caller has as many numbers there as the system has rows and columns.
+        *last = unsafe { system.solve_at(b as u64, x as u64, from_guess != 0, None)? };
+        if let Some(report) = report {
+            report.set(last, system);
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn lac_system_solve_columns(
     system: *mut LacSystem,
     k: i64,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
+from ._gpu import on_gpu
 
 Functions = Tuple[str, Tuple[int, int], Callable[..., Any], Optional[Callable[..., Any]]]
 Given = Union[_core.Matrix, Functions]
@@ -45,9 +46,10 @@ def type_char(*types: Any) -> str:
 
 def on_host(array: Any, what: str) -> None:
     """Raises for an array in the memory of a GPU, which would have to be copied to the host first."""
-    if hasattr(array, "__cuda_array_interface__"):
+    if on_gpu(array):
         raise TypeError(
-            f"{what} is in the memory of a GPU, which this version does not read; copy it to the host, as by `.get()` or `.cpu()`"
+            f"{what} is in the memory of a GPU, where only right-hand sides, guesses and solutions of `Solver.solve` and `solve` on CUDA "
+            "may be; copy it to the host, as by `.get()` or `.cpu()`"
         )
 
 

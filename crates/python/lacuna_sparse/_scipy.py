@@ -300,8 +300,8 @@ def spsolve(A: Any, b: Any) -> _Array:
 
 
 def _least_squares(
-    method: str, A: Any, b: Any, damp: float, atol: float, maxiter: Optional[int], x0: Any
-) -> Tuple[_Array, _core.Report, float, float]:
+    method: str, A: Any, b: Any, damp: float, atol: float, maxiter: Optional[int], x0: Any, variances: bool = False
+) -> Tuple[_Array, _core.Report, float, float, _Array]:
     operand = Operand(A)
     rows, columns = operand.shape
     char, given = _right_hand_side(operand, np.atleast_1d(b), rows)
@@ -313,10 +313,16 @@ def _least_squares(
         maxiter = 2 * columns if method == "lsqr" else min(rows, columns)
     more = {"damp": abs(float(damp))} if damp else {}
     text = settings(
-        method=method, preconditioner="none", rtol=float(atol), max_iters=int(maxiter), strict=True, dtol=_DIVERGED, **more
-    )
-    report = _core.System(operand.given(char), text).solve(given, x)
-    return x, report, _core.norm(char, given), _core.norm(char, x)
+        method=f"{method}:variances=yes" if variances else method, preconditioner="none", rtol=float(atol),
+        max_iters=int(maxiter), strict=True, dtol=_DIVERGED, **more,
+    )  # fmt: skip
+    system = _core.System(operand.given(char), text)
+    report = system.solve(given, x)
+    var = np.zeros(columns, char)
+    # A solve without an iteration estimates nothing.
+    if variances and report.iterations:
+        system.variances(var)
+    return x, report, _core.norm(char, given), _core.norm(char, x), var
 
 
 def _stopped(report: _core.Report, misfit: float, norm_b: float, btol: float, conlim: float) -> int:
@@ -353,7 +359,7 @@ def lsqr(
     show : bool
         Whether to print how it ended.
     calc_var : bool
-        Not supported: raises NotImplementedError if true.
+        Whether to estimate `var`.
     x0 : array_like, optional
         The guess.
 
@@ -361,11 +367,10 @@ def lsqr(
     -------
     x, istop, itn, r1norm, r2norm, anorm, acond, arnorm, xnorm, var :
         As SciPy's. `istop` is 0 if `x` is 0 or the guess, 1 if ``A x = b`` holds to `btol`, 2 for a solution of least squares, 3 if
-        the condition number exceeds `conlim`, 5 if no more was gained, 7 if the iterations were too few. `var` is zero.
+        the condition number exceeds `conlim`, 5 if no more was gained, 7 if the iterations were too few. `var` is an estimate from
+        below of the diagonal of ``(AᴴA + damp² I)⁻¹``, or zero without `calc_var`.
     """
-    if calc_var:
-        raise NotImplementedError("calc_var: the diagonal of (AᴴA)⁻¹ is not computed")
-    x, report, norm_b, norm_x = _least_squares("lsqr", A, b, damp, atol, iter_lim, x0)
+    x, report, norm_b, norm_x, var = _least_squares("lsqr", A, b, damp, atol, iter_lim, x0, bool(calc_var))
     r2norm = 0.0 if norm_b == 0.0 else report.misfit * norm_b
     r1norm = math.sqrt(max(r2norm**2 - (damp * norm_x) ** 2, 0.0))
     istop = _stopped(report, r2norm, norm_b, btol, conlim)
@@ -373,7 +378,7 @@ def lsqr(
     arnorm = 0.0 if norm_b == 0.0 else report.normal_residual
     if show:
         print(f"lsqr: istop = {istop}, {report.iterations} iterations, r2norm = {r2norm:.3e}")
-    return x, istop, report.iterations, r1norm, r2norm, anorm, acond, arnorm, norm_x, np.zeros(x.size)
+    return x, istop, report.iterations, r1norm, r2norm, anorm, acond, arnorm, norm_x, var
 
 
 def lsmr(
@@ -392,7 +397,7 @@ def lsmr(
     x, istop, itn, normr, normar, norma, conda, normx :
         As SciPy's, with the meaning of `istop` as for `lsqr`.
     """
-    x, report, norm_b, norm_x = _least_squares("lsmr", A, b, damp, atol, maxiter, x0)
+    x, report, norm_b, norm_x, _ = _least_squares("lsmr", A, b, damp, atol, maxiter, x0)
     normr = 0.0 if norm_b == 0.0 else report.misfit * norm_b
     istop = _stopped(report, normr, norm_b, btol, conlim)
     norma, conda = _estimates(report)

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._core import Report
-from ._operand import Operand, functions, guess, on_host, type_char, vector
+from ._gpu import address, like, on_gpu, type_of
+from ._operand import Operand, functions, guess, type_char, vector
 from ._preconditioner import Preconditioner, preconditioner_of, settings
 from ._results import NotConverged
 
@@ -84,9 +85,15 @@ class Solver:
             method=method, preconditioner=name, rtol=rtol, atol=float(atol), max_iters=maxiter, restart=restart,
             format=format, order=order, refine=refine,
         )  # fmt: skip
-        self._core = _core.System(self._operand.given(char), text, m, device, threads)
+        self._made_of = (text, m)
+        self._core = self._prepared(None)
         self.shape = self._core.shape
         self._report: Union[None, Report, List[Report]] = None
+
+    def _prepared(self, callback: Optional[Callable[[_Array], Any]]) -> _core.System:
+        text, m = self._made_of
+        given = self._operand.given(self.dtype.char)
+        return _core.System(given, text, m, self._keys["device"], self._keys["threads"], callback)  # type: ignore[arg-type]
 
     def solve(
         self,
@@ -94,6 +101,7 @@ class Solver:
         x0: Optional[ArrayLike] = None,
         *,
         out: Optional[_Array] = None,
+        callback: Optional[Callable[[_Array], Any]] = None,
         monitor: Optional[Callable[[int, float], Any]] = None,
     ) -> _Array:
         """Solves for `b`; what came of it is in `report`.
@@ -101,11 +109,16 @@ class Solver:
         Parameters
         ----------
         b : array_like
-            A right-hand side of shape (n,) or (n, 1), or several as the columns of an array.
+            A right-hand side of shape (n,) or (n, 1), or several as the columns of an array. One right-hand side may be in the memory
+            of the GPU that the solver is on (CuPy, PyTorch, anything with ``__cuda_array_interface__`` or ``__dlpack__``): then `x0`
+            and `out` are there too, so is the solution, of the same kind, and nothing passes through the host.
         x0 : array_like, optional
             The guess, of the shape of the solution; zeros by default.
         out : ndarray, optional
             A contiguous array of the type of the solver that receives the solution and is returned; for one right-hand side.
+        callback : callable, optional
+            Called as ``callback(xk)`` with a new array after each iteration, of `gmres` after each cycle; returning True ends the solve.
+            For one right-hand side on the host.
         monitor : callable, optional
             Called as ``monitor(iterations, residual)`` some 25 times a second; returning True ends the solve.
 
@@ -114,9 +127,15 @@ class Solver:
         x : ndarray
             The solution, or the best vector that was found: see `report`.
         """
-        on_host(b, "b")
         rows, columns = self.shape
+        if on_gpu(b):
+            if callback is not None:
+                raise TypeError("callback: for arrays on the host; `monitor` is for those on the GPU too")
+            on_device: _Array = self._solve_on_gpu(b, x0, out, monitor)
+            return on_device
         if np.ndim(b) == 2 and np.shape(b)[1] != 1:
+            if callback is not None:
+                raise TypeError("callback: for one right-hand side")
             return self._solve_columns(np.asarray(b), x0)
         given = vector(b, rows, "b", self.dtype.char)
         if out is None:
@@ -128,7 +147,32 @@ class Solver:
                 )
             x = out
             x[:] = 0 if x0 is None else vector(x0, columns, "x0")
-        self._report = self._core.solve(given, x, monitor)
+        if callback is None:
+            self._report = self._core.solve(given, x, monitor)
+        elif self._operand.is_matrix:
+            self._core.observe(callback)
+            try:
+                self._report = self._core.solve(given, x, monitor)
+            finally:
+                self._core.observe(None)
+        else:
+            self._report = self._prepared(callback).solve(given, x, monitor)
+        return x
+
+    def _solve_on_gpu(self, b: Any, x0: Any, out: Any, monitor: Optional[Callable[[int, float], Any]]) -> Any:
+        """Solves for arrays in the memory of the GPU; those of the host are refused rather than copied there."""
+        rows, columns = self.shape
+        char = self.dtype.char
+        for array, what in ((x0, "x0"), (out, "out")):
+            if array is not None and not on_gpu(array):
+                raise TypeError(f"{what}: expected an array in the memory of the GPU, as b is")
+        place = address(b, rows, char, "b")
+        x = like(b, columns, "b") if out is None else out
+        to = address(x, columns, char, "out", written=True)
+        if x0 is not None and x0 is not x:
+            address(x0, columns, char, "x0")
+            x[...] = x0
+        self._report = self._core.solve_at(place, to, x, x0 is not None, monitor)
         return x
 
     def _solve_columns(self, b: _Array, x0: Optional[ArrayLike]) -> _Array:
@@ -341,8 +385,8 @@ def solve(
     array([0.090909, 0.636364])
     """
     operand = Operand(A)
-    right = np.asarray(b) if not hasattr(b, "__cuda_array_interface__") else b
-    char = type_char(operand.dtype, right.dtype if right.dtype.kind in "fc" else np.dtype("d"))  # type: ignore[union-attr]
+    of_b = type_of(b) if on_gpu(b) else np.asarray(b).dtype
+    char = type_char(operand.dtype, of_b if of_b.kind in "fc" else np.dtype("d"))
     if char != type_char(operand.dtype):
         A = operand.matrix(char) if operand.is_matrix else _AsType(operand.functions, char)
     solver = Solver(

@@ -109,6 +109,49 @@ impl System {
         outcomes.into_iter().enumerate().map(report).collect()
     }
 
+    /// Solves for the right-hand side at one address in the memory of the device; that at the other receives the solution, whose array
+    /// the report has.
+    #[pyo3(signature = (b, x, array, from_guess, monitor=None))]
+    fn solve_at(
+        &self,
+        py: Python<'_>,
+        b: u64,
+        x: u64,
+        array: Py<PyAny>,
+        from_guess: bool,
+        monitor: Option<Py<PyAny>>,
+    ) -> PyResult<Report> {
+        let mut system = unless_busy(&self.inner)?;
+        self.slot.take();
+        let mut watching = Watching::new(self.slot.clone(), monitor);
+        let system = &mut *system;
+        let solved = py.detach(|| {
+            let mut watch = |at: Watch| watching.progress(at);
+            // SAFETY: the package has checked the length and the type of the arrays, which it holds; the backend checks that the
+            // addresses are of its device.
+            unsafe { system.solve_at(b, x, from_guess, Some(&mut watch)) }
+        });
+        if let Some(exception) = self.slot.take() {
+            return Err(exception);
+        }
+        Ok(Report::new(solved.map_err(raised)?, array, self.setup))
+    }
+
+    /// Writes the diagonal of the inverse of `Aᴴ A` to an array, if the method estimates it. Returns whether it does.
+    fn variances(&self, to: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let mut system = unless_busy(&self.inner)?;
+        let mut to = NumbersMut::new(to, system.kind(), "the result")?;
+        system.variances(to.bytes("the result")?).map_err(raised)
+    }
+
+    /// Calls a function with `x` after each iteration of the following solves, or none.
+    fn observe(&self, py: Python<'_>, callback: Option<Py<PyAny>>) -> PyResult<()> {
+        let mut system = unless_busy(&self.inner)?;
+        let observed = callback.map(|callback| observing(system.kind(), callback, false, self.slot.clone()));
+        let system = &mut *system;
+        py.detach(|| system.observe(observed)).map_err(raised)
+    }
+
     /// Gives the matrix new values on the same pattern.
     fn update_values(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut system = unless_busy(&self.inner)?;

@@ -105,3 +105,24 @@ def test_a_monitor_hears_of_a_long_solve_and_ends_it() -> None:
     solver.solve(np.ones(160000), monitor=monitor)
     assert solver.report.reason == "cancelled" and len(heard) == 3
     assert heard[0][0] <= heard[1][0] <= heard[2][0] and heard[2][1] < 1.5
+
+
+@pytest.mark.parametrize("of", ["matrix", "operator"])
+def test_a_solver_shows_its_iterates(of: str) -> None:
+    A = poisson(12)
+    b = np.ones(144)
+    given = A if of == "matrix" else sl.LinearOperator(A.shape, matvec=lambda v: A @ v, dtype=float)
+    solver = la.Solver(given, "cg", "none")
+    plain = solver.solve(b)
+    seen = []
+    x = solver.solve(b, callback=lambda xk: seen.append(xk))
+    assert (x == plain).all() and len(seen) == solver.report.iterations
+    sizes = [np.linalg.norm(b - A @ xk) for xk in seen]
+    assert sizes[-1] <= 1e-8 * np.linalg.norm(b) and sizes[0] > 100 * sizes[-1]
+    solver.solve(b, callback=lambda xk: True)
+    assert solver.report.reason == "cancelled" and solver.report.iterations == 1
+    with pytest.raises(ZeroDivisionError):
+        solver.solve(b, callback=lambda xk: 1 / 0)
+    assert (solver.solve(b) == plain).all() and solver.report.converged
+    with pytest.raises(TypeError, match="one right-hand side"):
+        solver.solve(np.ones((144, 2)), callback=lambda xk: None)

@@ -116,8 +116,20 @@ def test_least_squares_of_what_is_solved_already() -> None:
     A = np.eye(3, 2)
     for found in (la.lsqr(A, np.zeros(3)), la.lsmr(A, np.zeros(3))):
         assert found[1] == 0 and not np.isnan(found[2:8]).any() and (found[0] == 0).all()
-    with pytest.raises(NotImplementedError, match="calc_var"):
-        la.lsqr(A, np.ones(3), calc_var=True)
+
+
+@pytest.mark.parametrize("damp", [0.0, 0.3])
+def test_variances(damp: float, rng: np.random.Generator) -> None:
+    A = sp.random_array((80, 20), density=0.4, rng=rng).tocsr() * 2.0**300
+    b = rng.standard_normal(80) * 2.0**300
+    if damp:
+        A, b = A * 2.0**-300, b * 2.0**-300
+    D = A.toarray()
+    exact = np.diag(np.linalg.inv(D.T @ D + damp**2 * np.eye(20)))
+    # A solve that needs all directions finds all of it.
+    found = la.lsqr(A, b, damp=damp, atol=1e-14, calc_var=True)[9]
+    assert np.allclose(found, exact, rtol=1e-3) and (found <= exact * (1 + 1e-8)).all()
+    assert not la.lsqr(A, b, damp=damp)[9].any()
 
 
 def test_complete_factors() -> None:

@@ -166,16 +166,42 @@ def test_errors_say_what_was_expected() -> None:
             call()
 
 
+class OnGpu:
+    """Looks like an array in the memory of a GPU, at an address that nobody may follow."""
+
+    def __init__(self, n: int, typestr: str = "<f8", strides: object = None, readonly: bool = False) -> None:
+        self.shape = (n,)
+        self.__cuda_array_interface__ = {
+            "shape": (n,), "typestr": typestr, "data": (1 << 40, readonly), "strides": strides, "version": 3
+        }  # fmt: skip
+
+
 def test_arrays_on_a_gpu_are_refused_not_copied() -> None:
-    class OnGpu:
-        __cuda_array_interface__: dict = {}
-        shape, dtype, ndim = (16,), np.dtype(float), 1
-
+    A = poisson(4)
     with pytest.raises(TypeError, match="memory of a GPU"):
-        la.cg(poisson(4), OnGpu())
+        la.cg(A, OnGpu(16))
     with pytest.raises(TypeError, match="memory of a GPU"):
-        la.solve(poisson(4), OnGpu())
-
+        la.Preconditioner(A, "jacobi") @ OnGpu(16)
+    with pytest.raises(TypeError, match="give `out`"):
+        la.solve(A, OnGpu(16), device="cpu")
+    solver = la.Solver(A, "cg", "none", device="cpu")
+    out = OnGpu(16)
+    with pytest.raises(ValueError, match="cannot reach them"):
+        solver.solve(OnGpu(16), out=out)
+    for b, words in [
+        (OnGpu(15), "expected the shape"),
+        (OnGpu(16, "<f4"), "convert it on the GPU"),
+        (OnGpu(16, "<i8"), "floating-point"),
+        (OnGpu(16, strides=(16,)), "contiguous"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=words):
+            solver.solve(b, out=out)
+    with pytest.raises(ValueError, match="written"):
+        solver.solve(OnGpu(16), out=OnGpu(16, readonly=True))
+    with pytest.raises(TypeError, match="as b is"):
+        solver.solve(OnGpu(16), out=np.ones(16))
+    with pytest.raises(TypeError, match="callback"):
+        solver.solve(OnGpu(16), out=out, callback=lambda x: None)
 
 def test_no_warning_of_our_own() -> None:
     with warnings.catch_warnings():

@@ -49,30 +49,52 @@ def test_an_interrupt_is_heard_soon(what: str) -> None:
     assert took < 3.0, f"{took:.2f} s"
 
 
-def test_a_fork_before_works_and_one_after_says_why_not() -> None:
+def test_a_fork_works_with_objects_of_its_own() -> None:
     code = """
 import os
 import numpy as np, lacuna_sparse as la
+A = None
 def work():
-    A = la.read("gen:poisson2d:20x20")
-    return la.cg(A, np.ones(400))
-def child():
+    A = la.read("gen:poisson2d:200x200")
+    b = np.ones(40000)
+    assert la.cg(A, b)[1] == 0 and la.cg(A, b, M="amg")[1] == 0
+    return la.Solver(A).solve(b)
+def child(what):
     pid = os.fork()
     if pid == 0:
         try:
-            work()
+            what()
             os._exit(0)
         except RuntimeError as error:
             os._exit(7 if "forked" in str(error) else 1)
-        except BaseException:
+        except BaseException as error:
+            print(error, flush=True)
             os._exit(2)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-print(child())
-work()
-print(child())
+print(child(work))
+x = work()
+print(child(lambda: work() - x), child(lambda: child(work) and 1 / 0))
+solver = la.Solver(la.read("gen:poisson2d:20x20"), "cg", "jacobi")
+kept = solver.solve(np.ones(400))
+print(child(lambda: solver.solve(np.ones(400))), child(work), (solver.solve(np.ones(400)) == kept).all())
 """
     done = run(code)
-    assert done.stdout.split() == ["0", "7"], done.stderr
+    assert done.stdout.split() == ["0", "0", "0", "7", "0", "True"], done.stdout + done.stderr
+
+
+def test_multiprocessing_by_fork() -> None:
+    code = PROLOGUE.format(m=100) + """
+import multiprocessing as mp
+def work(k):
+    return la.solve(A, k * b)
+if __name__ == "__main__":
+    expected = [la.solve(A, k * b) for k in (1, 2, 3)]
+    with mp.get_context("fork").Pool(2) as pool:
+        found = pool.map(work, [1, 2, 3])
+    print(all((x == y).all() for x, y in zip(found, expected)))
+"""
+    done = run(code)
+    assert done.stdout.strip() == "True", done.stderr
 
 
 def test_a_spawned_process_gets_a_solver() -> None:
