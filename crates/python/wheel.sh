@@ -10,7 +10,7 @@ out=${1:-$target/wheels}
 venv=$target/python/venv
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 "$venv/bin/python" -c 'import auditwheel' 2>/dev/null && [ -x "$venv/bin/maturin" ] || "$venv/bin/pip" install --quiet 'maturin>=1.9,<2' auditwheel
-"$venv/bin/maturin" build --release --manifest-path "$here/Cargo.toml" --features cuda,opencl --out "$out" --quiet
+"$venv/bin/maturin" build --release --manifest-path "$here/Cargo.toml" --features cuda,opencl --out "$out"
 wheel=$(ls -t "$out"/*.whl | head -n 1)
 site=$(mktemp -d)
 trap 'rm -rf "$site"' EXIT
