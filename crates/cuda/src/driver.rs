@@ -92,7 +92,7 @@ pub(crate) struct Launch {
 
 pub(crate) fn failure(device: &str, operation: &str, error: CudaError) -> Error {
     if let Some(files) = lacuna_drivers::cuda::missing() {
-        let message = format!("no NVIDIA driver is installed, {files}");
+        let message = format!("no NVIDIA driver is installed: found neither {files}");
         return Error::Device { device: device.into(), operation: operation.into(), message };
     }
     let hint = match error {

@@ -20,7 +20,7 @@ macro_rules! library {
             pub fn missing() -> Option<String> {
                 inside::missing().then(|| {
                     let files: Vec<_> = $files.iter().map(|file| file.to_string_lossy()).collect();
-                    files.join(", ")
+                    files.join(" nor ")
                 })
             }
             /// What is missing: nothing that is known here.

@@ -123,7 +123,8 @@ fn all() -> Result<Vec<Device>> {
             device: "OpenCL".into(),
             operation: "listing devices".into(),
             message: format!(
-                "no loader of OpenCL drivers is installed, {files}; it comes with a GPU vendor's driver, or as ocl-icd-libopencl1"
+                "no loader of OpenCL drivers is installed: found neither {files}; it comes with a GPU vendor's driver, or as \
+                 ocl-icd-libopencl1"
             ),
         });
     }

@@ -128,14 +128,14 @@ print(size, kept, most, peak() - before, vectors)
 
 def memory() -> None:
     """What a solver keeps beside the matrix, and the peak of its set-up."""
+    # With the five vectors of the method, and on the CPU: looking for devices loads the drivers there are.
     for spec, values, arguments in [
-        ("poisson2d:1200x1200", "same", "'cg', 'none'"),
-        ("poisson2d:1200x1200", "random", "'gmres', 'none', restart=4"),
-        ("poisson2d:1200x1200", "random", "'bicgstab', 'none', format='csr'"),
+        ("poisson3d:110x110x110", "same", "'cg', 'none', device='cpu'"),
+        ("poisson3d:110x110x110", "same", "'cg', 'none', format='csr', device='cpu'"),
+        ("poisson3d:110x110x110", "random", "'cg', 'none', device='cpu'"),
     ]:
         code = MEMORY.format(spec=spec, values=values, arguments=arguments)
         size, kept, most, whole, vectors = map(int, python(code).split())
-        # The vectors of the method are no copies of the matrix.
         note = f"A {size / 1e6:.0f} MB, a vector {vectors / 1e6:.0f}, kept {kept / 1e6:.0f}, peak of a solve {whole / 1e6:.0f}"
         show(f"Solver(A, {arguments}), {values} values: peak beside A", most / size, 1.5, " A", note)
 
