@@ -6,6 +6,7 @@ use crate::matrix::LacMatrix;
 use crate::pointers::{numbers, numbers_mut, reference, result, size, text};
 use crate::report::{LacReport, LacStop, checked, stop_of};
 use crate::text::{array, number, string};
+use lacuna::backend::Outside;
 use lacuna::dynamic::{self, Operator, Precondition, Settings, System};
 use lacuna::{Error, Outcome, Stop, Watch};
 use std::ffi::{c_char, c_int, c_void};
@@ -163,8 +164,10 @@ pub(crate) unsafe extern "C" fn lac_system_solve_device(
         let report = unsafe { checked(report)? };
         // SAFETY: see above.
         system.set_stop(unsafe { stop_of(stop, *of_system)? });
+        let [of_b, of_x] = system.bytes();
         // SAFETY: the caller has as many numbers there as the system has rows and columns.
-        *last = unsafe { system.solve_at(b as u64, x as u64, from_guess != 0, None)? };
+        let (b, x) = unsafe { (Outside::new(b as u64, of_b), Outside::new(x as u64, of_x)) };
+        *last = system.solve_at(b, x, from_guess != 0, None)?;
         if let Some(report) = report {
             report.set(last, system);
         }

@@ -1,4 +1,5 @@
 //! A device as people hold it: typed primitives in front of a backend, and memory that is freed when it is dropped.
+mod outside;
 mod owned;
 
 use crate::{
@@ -13,6 +14,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 
+pub use outside::Outside;
 pub use owned::{InUse, Lease, Owned, Plan};
 
 /// An open backend. Cloning it is cheap: all clones are the same device, which closes when the last of them and
@@ -338,27 +340,25 @@ impl Device {
         Error::check_length("download", "the host slice", from.len, to.len())?;
         self.0.lock("download")?.download(from.untyped(), bytemuck::cast_slice_mut(to))
     }
-    /// Copies numbers from an address in the device's memory: see [`Backend::copy_in`].
+    /// Copies numbers that lie elsewhere in the device's memory: see [`Backend::copy_in`].
     ///
     /// # Errors
-    /// As there.
-    ///
-    /// # Safety
-    /// As there.
-    pub unsafe fn copy_in<T: Scalar>(&self, from: u64, to: Vector<T>) -> Result<()> {
-        // SAFETY: as the caller promises.
-        unsafe { self.0.lock("copy from the device's memory")?.copy_in(from, to.untyped()) }
+    /// As there; [`Error::Length`] for another number of bytes than the vector has.
+    pub fn copy_in<T: Scalar>(&self, from: Outside, to: Vector<T>) -> Result<()> {
+        let operation = "copy from the device's memory";
+        let address = from.of::<T>(operation, to.len)?;
+        // SAFETY: who made `from` promised that memory; the length was checked.
+        unsafe { self.0.lock(operation)?.copy_in(address, to.untyped()) }
     }
-    /// Copies a vector to an address in the device's memory: see [`Backend::copy_out`].
+    /// Copies a vector elsewhere in the device's memory: see [`Backend::copy_out`].
     ///
     /// # Errors
-    /// As there.
-    ///
-    /// # Safety
-    /// As there.
-    pub unsafe fn copy_out<T: Scalar>(&self, from: Vector<T>, to: u64) -> Result<()> {
-        // SAFETY: as the caller promises.
-        unsafe { self.0.lock("copy to the device's memory")?.copy_out(from.untyped(), to) }
+    /// As [`Device::copy_in`].
+    pub fn copy_out<T: Scalar>(&self, from: Vector<T>, to: Outside) -> Result<()> {
+        let operation = "copy to the device's memory";
+        let address = to.of::<T>(operation, from.len)?;
+        // SAFETY: as above.
+        unsafe { self.0.lock(operation)?.copy_out(from.untyped(), address) }
     }
     /// Copies a vector into another one with elements of the same type: of the same number type, or a narrow vector of `T` into one of
     /// [`Scalar::Narrow`], or back. So programs of two number types work on the same numbers.

@@ -27,7 +27,7 @@ pub use backend::{
     step_by_step,
 };
 pub use cost::Cost;
-pub use device::{Caller, Device, InUse, Lease, Owned, Plan, WeakDevice};
+pub use device::{Caller, Device, InUse, Lease, Outside, Owned, Plan, WeakDevice};
 pub use error::{Error, ErrorKind, Result};
 pub use expr::formula::{Expr, Formula, Test};
 pub use expr::handle::{Basis, Cell, Cells, Matrix, Untyped, Vector, next_serial};

@@ -7,6 +7,7 @@ use crate::preconditioner::Preconditioner;
 use crate::report::Report;
 use crate::watching::Watching;
 use lacuna::Watch;
+use lacuna::backend::Outside;
 use lacuna::dynamic::{self, Precondition, Settings};
 use lacuna::solvers::SetupProgress;
 use pyo3::prelude::*;
@@ -125,11 +126,13 @@ impl System {
         self.slot.take();
         let mut watching = Watching::new(self.slot.clone(), monitor);
         let system = &mut *system;
+        let [of_b, of_x] = system.bytes();
+        // SAFETY: the package has checked the length and the type of the arrays, which it holds; the backend checks that the
+        // addresses are of its device.
+        let (b, x) = unsafe { (Outside::new(b, of_b), Outside::new(x, of_x)) };
         let solved = py.detach(|| {
             let mut watch = |at: Watch| watching.progress(at);
-            // SAFETY: the package has checked the length and the type of the arrays, which it holds; the backend checks that the
-            // addresses are of its device.
-            unsafe { system.solve_at(b, x, from_guess, Some(&mut watch)) }
+            system.solve_at(b, x, from_guess, Some(&mut watch))
         });
         if let Some(exception) = self.slot.take() {
             return Err(exception);

@@ -4,7 +4,9 @@ use super::derived::{damped, shifted};
 use super::operator::Function;
 use super::{Matrix, Observing, Operator, Precondition, Settings};
 use crate::{LinearSystem, Prepared};
-use lacuna_engine::{Device, Each, Error, Family, NumberType, Result, Scalar, with_each, with_number};
+use lacuna_engine::{
+    Device, Each, Error, Family, NumberType, Outside, Result, Scalar, with_each, with_number,
+};
 use lacuna_formats::Pair;
 use lacuna_solvers::{Options, Outcome, SetupWatch, Stop, Watch, vector_norm};
 use ndarray::{ArrayView2, ArrayViewMut2, ShapeBuilder};
@@ -68,19 +70,16 @@ impl System {
         with_each!(&mut self.prepared, s => solve(s, (shape, damped, product), (b, x), watch))
     }
 
-    /// Solves for a right-hand side at one address in the memory of the device, and stores the solution at another: see
-    /// [`Prepared::solve_on_device`]. The guess is what is there, or 0.
+    /// Solves for a right-hand side in the memory of the device, and stores the solution there: see [`Prepared::solve_on_device`]. The
+    /// guess is what is there, or 0.
     ///
     /// # Errors
-    /// As there; [`Error::Unsupported`] for a damped system, and on a device whose memory others have no addresses of.
-    ///
-    /// # Safety
-    /// There must be as many numbers of the type of this, one after the other, as the system has rows and columns, in memory of the
-    /// device that nobody writes meanwhile.
-    pub unsafe fn solve_at(
+    /// As there; [`Error::Length`] for other numbers of bytes; [`Error::Unsupported`] for a damped system, and on a device whose memory
+    /// others have no addresses of.
+    pub fn solve_at(
         &mut self,
-        b: u64,
-        x: u64,
+        b: Outside,
+        x: Outside,
         from_guess: bool,
         watch: Watching<'_>,
     ) -> Result<Outcome> {
@@ -93,17 +92,19 @@ impl System {
         let dev = self.device().clone();
         with_each!(&mut self.prepared, s => {
             let mut fill = |on_device, guess| {
-                // SAFETY: as the caller promises; the vectors are as long as the system has rows and columns.
-                unsafe {
-                    dev.copy_in(b, on_device)?;
-                    if from_guess { dev.copy_in(x, guess) } else { Ok(()) }
-                }
+                dev.copy_in(b, on_device)?;
+                if from_guess { dev.copy_in(x, guess) } else { Ok(()) }
             };
             let (solution, outcome) = s.solve_on_device(&mut fill, watch)?;
-            // SAFETY: as the caller promises.
-            unsafe { dev.copy_out(solution, x)? };
+            dev.copy_out(solution, x)?;
             Ok(outcome.clone())
         })
+    }
+
+    /// The bytes of a right-hand side, and of a solution.
+    pub fn bytes(&self) -> [usize; 2] {
+        let (rows, cols) = self.shape();
+        [rows, cols].map(|n| n * self.kind().size())
     }
 
     /// Writes the numbers of [`Prepared::variances`], if there are any. Returns whether there are.
