@@ -23,7 +23,10 @@ impl SettingUp {
         let bar = ProgressBar::with_draw_target(None, target(quiet));
         bar.set_style(style("{msg} {elapsed}"));
         bar.set_message(what.to_owned());
-        bar.enable_steady_tick(Duration::from_secs(1));
+        // The thread that redraws it may not be had where memory is short.
+        if !bar.is_hidden() {
+            bar.enable_steady_tick(Duration::from_secs(1));
+        }
         SettingUp { bar }
     }
 }
