@@ -35,8 +35,10 @@ impl LuPlan {
         let is_weak = is_weak(a);
         let limit = if is_weak { DENSE_IF_WEAK } else { DENSE };
         let mut arrangement = Arrangement::structural(a)?;
-        // Pivots that leave a weak diagonal cost more than the matching once there is fill.
-        if is_weak && dense(&arrangement, DENSE).next().is_some() {
+        // Any entries stand in place of zeros on the diagonal until they are matched by weights.
+        let has_zeros = || a.diagonal().iter().any(|d| *d == W::zero());
+        let enough = |limit: f64| dense(&arrangement, limit).next().is_some();
+        if is_weak && (enough(limit) || enough(DENSE) && has_zeros()) {
             arrangement = Arrangement::weighted(a)?;
         }
         let blocks: Vec<Range<usize>> = dense(&arrangement, limit).collect();

@@ -140,7 +140,13 @@ fn each_kind_is_chosen_where_it_belongs() {
     assert_eq!(check(&symmetric(&definite, 10.0), None).unwrap(), Kind::Cholesky);
     // A positive diagonal, but not definite: found while factoring.
     assert_eq!(check(&symmetric(&definite, -9.9), None).unwrap(), Kind::Symmetric);
-    assert_eq!(check(&symmetric(&definite, -30.0), None).unwrap(), Kind::Symmetric);
+    // The negative of a definite one.
+    assert_eq!(check(&symmetric(&definite, -30.0), None).unwrap(), Kind::Cholesky);
+    let sign = |i: usize| if i % 2 == 0 { 20.0 } else { -40.0 };
+    let n = definite.rows();
+    let mixed = symmetric(&definite, 0.0);
+    let mixed = matrix(n, mixed.entries().chain((0..n).map(|i| (i, i, sign(i)))).collect::<Vec<_>>());
+    assert_eq!(check(&mixed, None).unwrap(), Kind::Symmetric);
     assert_eq!(check(&grid(10, |_| 5.0f64), None).unwrap(), Kind::Sparse);
     assert_eq!(check(&grid(60, |_| 5.0f64), None).unwrap(), Kind::Fronts);
     assert_eq!(check(&grid(60, |_| Complex64::new(5.0, 1.0)), None).unwrap(), Kind::Fronts);

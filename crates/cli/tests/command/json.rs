@@ -53,9 +53,9 @@ fn json_goes_to_a_file_and_the_summary_to_standard_output() {
 #[test]
 fn what_is_not_converged_says_why() {
     let bench = Bench::new();
-    let (code, json) = bench.solve("gen:poisson2d:30x30 --max-iters 3");
+    let (code, json) = bench.solve("gen:poisson2d:30x30 --method cg --max-iters 3");
     assert_eq!((code, &json["outcome"], &json["iterations"]), (1, &"limit".into(), &3.into()));
-    let (code, json) = bench.solve("gen:poisson2d:30x30 --max-iters 0");
+    let (code, json) = bench.solve("gen:poisson2d:30x30 --method cg --max-iters 0");
     assert_eq!((code, &json["outcome"], &json["true_residual"]), (1, &"limit".into(), &1.0.into()));
 }
 

@@ -110,11 +110,7 @@ fn info_names_what_solve_chooses() {
         }
     }
     let ran = bench.run("info cycle.mtx --why");
-    let matching = [
-        "  precond     direct: ",
-        "  order       matching: 4 rows moved",
-        "  order       matching: bandwidth 1 ",
-    ];
+    let matching = ["  precond     direct: ", "  order       matching: bandwidth 1 "];
     assert!(matching.iter().all(|line| ran.out.contains(line)), "{}", ran.out);
     let ran = bench.run("info singular.mtx --why");
     assert!(

@@ -13,28 +13,29 @@ const GRAIN: usize = 4096;
 /// Seconds in which an order is found and the factors are counted, per entry and per row of the matrix.
 const COUNTING: [f64; 2] = [6e-8, 5e-8];
 /// Iterations that a method is expected to take: in general; if the diagonal dominates in half of the rows; if it all but dominates
-/// there, and its entries are much the same, or very different, as those of diffusion with such coefficients; `minres`, which is taken
-/// if the diagonal changes sign; and `idr`, taken if that has zeros too, which needs about as many as there are unknowns.
+/// there, and no coupling is strong, or many are, as those of diffusion with very different coefficients; `minres`, which is taken if
+/// the diagonal changes sign; and `idr`, taken if that has zeros too, which needs about as many as there are unknowns.
 const USUAL: f64 = 100.0;
 const FEW: f64 = 10.0;
 const SMOOTH: f64 = 50.0;
 const ROUGH: f64 = 300.0;
 const MANY: f64 = 1000.0;
 const MOST: f64 = 2000.0;
-/// A row is dominated, or all but dominated, by its diagonal if the moduli of its couplings add up to at most this part of it.
+/// A row is dominated by its diagonal if the moduli of its couplings add up to at most this part of it.
 const DOMINATED: f64 = 0.6;
+/// It is all but dominated if its couplings `|a_ij| / √(|a_ii| |a_jj|)`, which do not depend on the scale of rows and columns, add up
+/// to at most this.
 const ALL_BUT: f64 = 1.1;
-/// Entries of the diagonal are much the same, or very different, by the ratio of those that a tenth of all exceeds to those that all
-/// but a tenth exceeds.
-const SAME: f64 = 2.0;
-const DIFFERENT: f64 = 10.0;
+/// The strongest coupling of a row, so measured, is weak below the one, and strong above the other.
+const WEAK: f64 = 0.45;
+const STRONG: f64 = 0.6;
 
 /// When complete factors come first, for people who have not chosen yet.
 pub(super) fn condition() -> String {
     format!(
         "complete factors are expected to take no longer than {USUAL} iterations, than {FEW} if the diagonal dominates in half of \
-         the rows, than {SMOOTH} to {ROUGH} if it all but does, more where its entries differ more, than {MANY} of `minres`, or \
-         than {MOST} of `idr`; the method is then `richardson`, which refines the solution"
+         the rows, than {SMOOTH} to {ROUGH} if it all but does, more where couplings are stronger, than {MANY} of `minres`, or than \
+         {MOST} of `idr`; the method is then `richardson`, which refines the solution"
     )
 }
 
@@ -47,37 +48,41 @@ pub(super) fn counting((rows, nnz): (usize, usize)) -> f64 {
 /// Iterations that the first method of a plan is expected to take.
 fn expected<T: Scalar>(facts: &Facts<T>, method: &str) -> f64 {
     let a = facts.matrix();
-    let row = |i: usize| {
-        let (mut diagonal, mut others) = (0.0, 0.0);
-        for (j, v) in a.row_entries(i) {
-            *if i == j { &mut diagonal } else { &mut others } += v.modulus();
-        }
-        (diagonal, others)
-    };
-    let rows: Vec<(f64, f64)> = parallel::collect(a.rows(), GRAIN, row);
-    let in_half = |part: f64| 2 * rows.iter().filter(|(d, others)| *others <= part * d).count() >= rows.len();
-    if in_half(DOMINATED) {
+    let couplings = |i: usize| a.row_entries(i).filter(move |(j, _)| *j != i);
+    let diagonal: Vec<f64> = a.diagonal().iter().map(|d| d.modulus()).collect();
+    let half = |count: usize| 2 * count >= a.rows();
+    let dominated =
+        |i: &usize| couplings(*i).map(|(_, v)| v.modulus()).sum::<f64>() <= DOMINATED * diagonal[*i];
+    let counts = parallel::map(a.row_shares(), |share| share.filter(dominated).count());
+    if half(counts.into_iter().sum()) {
         return FEW;
     }
     match method {
-        "idr" if facts.structure().pattern_symmetric || facts.structure().zero_diagonal == 0 => MOST,
+        "idr" if facts.structure().pattern_symmetric || facts.structure().zero_diagonal == 0 => return MOST,
         // Rows in another order would take zeros from the diagonal of a pattern without symmetry, for `bicgstab`.
-        "idr" | "minres" => MANY,
-        _ if in_half(ALL_BUT) => match spread(rows.iter().map(|(diagonal, _)| *diagonal).collect()) {
-            ..SAME => SMOOTH,
-            DIFFERENT.. => ROUGH,
-            _ => USUAL,
-        },
+        "idr" | "minres" => return MANY,
+        _ => {}
+    }
+    // The sum of the couplings of a row, and the strongest.
+    let scaled = |i: usize| {
+        let coupling = |(j, v): (usize, T)| v.modulus() / (diagonal[i].sqrt() * diagonal[j].sqrt());
+        couplings(i).map(coupling).fold((0.0, 0.0f64), |(sum, most), c| (sum + c, most.max(c)))
+    };
+    let rows: Vec<(f64, f64)> = parallel::collect(a.rows(), GRAIN, scaled);
+    if !half(rows.iter().filter(|(sum, _)| *sum <= ALL_BUT).count()) {
+        return USUAL;
+    }
+    match exceeded_by_a_tenth(rows.into_iter().map(|(_, strongest)| strongest).collect()) {
+        ..WEAK => SMOOTH,
+        STRONG.. => ROUGH,
         _ => USUAL,
     }
 }
 
-/// The ratio of the number that a tenth of all exceeds to that which all but a tenth exceeds.
-fn spread(mut all: Vec<f64>) -> f64 {
-    let Some(last) = all.len().checked_sub(1) else { return 1.0 };
-    let [low, high] =
-        [last / 10, last - last / 10].map(|at| *all.select_nth_unstable_by(at, f64::total_cmp).1);
-    high / low
+/// The number that a tenth of all exceeds.
+fn exceeded_by_a_tenth(mut all: Vec<f64>) -> f64 {
+    let Some(last) = all.len().checked_sub(1) else { return 0.0 };
+    *all.select_nth_unstable_by(last - last / 10, f64::total_cmp).1
 }
 
 /// Puts complete factors first if they are expected to take less than the iterations would. They are counted before anything is
