@@ -211,7 +211,8 @@ fn a_cycle_that_was_asked_for_is_that_of_every_gmres() {
     let b = Array1::from_elem(3600, 1.0);
     let solved = |method: &str| {
         let stop = Stop::default().rtol(0.0);
-        let system = LinearSystem::new(a.clone()).method(method).restart(7).stop(stop);
+        let system = LinearSystem::new(a.clone()).method(method).preconditioner("jacobi");
+        let system = system.restart(7).stop(stop);
         system.prepare().unwrap().solve(&b).unwrap().1.notes.join("; ")
     };
     let notes = solved("auto");
@@ -243,7 +244,7 @@ fn what_a_setting_takes_away_from_another_is_noted() {
 #[test]
 fn the_set_up_of_another_method_is_no_transfer() {
     let a = generated("gen:convection:60x60:30");
-    let system = LinearSystem::new(a).stop(Stop::default().rtol(0.0));
+    let system = LinearSystem::new(a).preconditioner("jacobi").stop(Stop::default().rtol(0.0));
     let mut outcome = system.prepare().unwrap().solve(&Array1::from_elem(3600, 1.0)).unwrap().1;
     outcome.history.clear();
     let continued = outcome.notes.iter().any(|note| note.contains("set up in"));
