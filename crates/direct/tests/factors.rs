@@ -142,7 +142,7 @@ fn each_kind_is_chosen_where_it_belongs() {
     assert_eq!(check(&symmetric(&definite, -9.9), None).unwrap(), Kind::Symmetric);
     // The negative of a definite one.
     assert_eq!(check(&symmetric(&definite, -30.0), None).unwrap(), Kind::Cholesky);
-    let sign = |i: usize| if i % 2 == 0 { 20.0 } else { -40.0 };
+    let sign = |i: usize| if i.is_multiple_of(2) { 20.0 } else { -40.0 };
     let n = definite.rows();
     let mixed = symmetric(&definite, 0.0);
     let mixed = matrix(n, mixed.entries().chain((0..n).map(|i| (i, i, sign(i)))).collect::<Vec<_>>());

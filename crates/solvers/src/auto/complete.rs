@@ -13,8 +13,8 @@ const GRAIN: usize = 4096;
 /// Seconds in which an order is found and the factors are counted, per entry and per row of the matrix.
 const COUNTING: [f64; 2] = [6e-8, 5e-8];
 /// Iterations that a method is expected to take: in general; if the diagonal dominates in half of the rows; if it all but dominates
-/// there, and no coupling is strong, or many are, as those of diffusion with very different coefficients; `minres`, which is taken if
-/// the diagonal changes sign; and `idr`, taken if that has zeros too, which needs about as many as there are unknowns.
+/// there, and no coupling is strong, or many are, as those of diffusion with very different coefficients; and `idr`, which is taken
+/// if the diagonal has zeros or changes sign, and needs about as many as there are unknowns.
 const USUAL: f64 = 100.0;
 const FEW: f64 = 10.0;
 const SMOOTH: f64 = 50.0;
@@ -34,8 +34,8 @@ const STRONG: f64 = 0.6;
 pub(super) fn condition() -> String {
     format!(
         "complete factors are expected to take no longer than {USUAL} iterations, than {FEW} if the diagonal dominates in half of \
-         the rows, than {SMOOTH} to {ROUGH} if it all but does, more where couplings are stronger, than {MANY} of `minres`, or than \
-         {MOST} of `idr`; the method is then `richardson`, which refines the solution"
+         the rows, than {SMOOTH} to {ROUGH} if it all but does, more where couplings are stronger, or than {MANY} or {MOST} of \
+         `idr`; the method is then `richardson`, which refines the solution"
     )
 }
 
@@ -60,7 +60,7 @@ fn expected<T: Scalar>(facts: &Facts<T>, method: &str) -> f64 {
     match method {
         "idr" if facts.structure().pattern_symmetric || facts.structure().zero_diagonal == 0 => return MOST,
         // Rows in another order would take zeros from the diagonal of a pattern without symmetry, for `bicgstab`.
-        "idr" | "minres" => return MANY,
+        "idr" => return MANY,
         _ => {}
     }
     // The sum of the couplings of a row, and the strongest.
