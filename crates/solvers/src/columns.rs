@@ -7,7 +7,7 @@ use lacuna_engine::{
     Result, Run, Scalar, Test, Untyped, Vector,
 };
 
-/// `A X = B` on a device, the argument of [`ColumnMethod::record_columns`].
+/// `A X = B` on a device, the argument of [`ColumnMethod::record_columns`](crate::ColumnMethod::record_columns).
 ///
 /// A column takes part in the iterations until its recurrence meets the tolerance, and is then skipped. When
 /// all columns are skipped, the true residuals decide which of them continue.

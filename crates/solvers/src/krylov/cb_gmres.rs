@@ -5,7 +5,7 @@ use crate::System;
 use crate::named::Settings;
 use lacuna_engine::{Formula, Pass, Recorder, Result};
 
-/// GMRES(m) whose basis is stored in [`Scalar::Narrow`]: `f32` under `f64`, `Complex32` under `Complex64`.
+/// GMRES(m) whose basis is stored in [`Scalar::Narrow`](lacuna_engine::Scalar::Narrow): `f32` under `f64`, `Complex32` under `Complex64`.
 /// All arithmetic uses the working precision, and the vector being orthogonalised is stored in it too. The
 /// basis moves half the bytes, at little cost in accuracy.
 ///
