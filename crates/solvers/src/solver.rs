@@ -111,6 +111,10 @@ impl<T: Scalar> Solver<T> {
         let [bb, target, goal, norm2, rtol2, atol2, dtol2, diverged, last, shrink, best] = k.cells();
         let estimates @ [norm_a2, cond_a2] = k.cells();
         let kept = method.keeps_best().then(|| k.vector(cols));
+        if method.estimates_variances() && T::KIND.is_complex() {
+            let message = "expected a real matrix for estimates of variances".into();
+            return Err(Error::Unsupported { operation: method.name().into(), message });
+        }
         let variances = method.estimates_variances().then(|| k.vector(cols));
         let system = System {
             a,

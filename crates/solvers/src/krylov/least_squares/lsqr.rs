@@ -3,7 +3,7 @@ use super::super::method::{Listed, MethodInfo, Needs};
 use super::bidiagonal::Bidiagonal;
 use crate::named::{OptionInfo, Settings};
 use crate::{Options, System};
-use lacuna_engine::{Expr, Formula, Pass, Reason, Recorder, Result};
+use lacuna_engine::{Formula, Pass, Reason, Recorder, Result};
 
 /// LSQR: the iterates of [`Cgls`](crate::Cgls) by bidiagonalisation, which avoids `Aᴴ A` and its squared
 /// condition number.
@@ -17,7 +17,7 @@ use lacuna_engine::{Expr, Formula, Pass, Reason, Recorder, Result};
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Lsqr {
-    /// Whether to estimate the diagonal of `(Aᴴ A)⁻¹`, from below, as section 6.2 of the paper does: see
+    /// Whether to estimate the diagonal of `(Aᴴ A)⁻¹`, from below, as section 6.2 of the paper does, for real matrices: see
     /// [`Solver::variances`](crate::Solver::variances).
     pub variances: bool,
 }
@@ -58,7 +58,7 @@ impl Listed for Lsqr {
             (Pass::new("start").set(w, z / alpha), Pass::new("step").set(x, x + (phi / rho) * w));
         let (first, along) = match sys.variances {
             Some(sum) => {
-                let squares = (1.0 / (rho * rho)) * (Expr::from(w).conj() * w);
+                let squares = (1.0 / (rho * rho)) * (w * w);
                 (first.set(sum, Formula::real(0.0)), along.set(sum, sum + squares))
             }
             None => (first, along),
