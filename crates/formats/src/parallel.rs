@@ -1,6 +1,6 @@
-//! Work shared among threads: those of a device within [`on`], otherwise those of the current rayon pool. The scheduler is compiled once, and what handles tasks and results once for
-//! each of their types, not for each closure or iterator: a use costs little more code than a loop. Results never depend on
-//! the number of threads.
+//! Work shared among threads: those of a device within [`on`], otherwise those of the current rayon pool. The scheduler is
+//! compiled once, and what handles tasks and results once for each of their types, not for each closure or iterator: a use
+//! costs little more code than a loop. Results never depend on the number of threads.
 use lacuna_engine::{Process, Result, Workers, crowded, pages};
 use rayon::prelude::*;
 use std::cell::RefCell;

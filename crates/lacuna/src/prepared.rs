@@ -441,13 +441,10 @@ impl<T: Scalar> Prepared<T> {
     /// # Errors
     /// [`Error::Unsupported`] if the device has the unknowns in another order or scale; device failures.
     pub fn variances(&mut self) -> Result<Option<Vec<T>>> {
-        if self.system.as_matrix().is_some_and(|system| system.reorders()) {
-            return Err(Error::Unsupported {
-                operation: "variances".into(),
-                message: "the unknowns are solved in another order or scale than those given; ask for `none` of both".into(),
-            });
+        match self.system.as_matrix() {
+            Some(system) => system.variances(),
+            None => self.solver().variances(),
         }
-        self.solver().variances()
     }
     /// The minimum number of bytes that an iteration moves; for a refined system, an iteration of a
     /// correction.

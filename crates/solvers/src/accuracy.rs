@@ -218,7 +218,7 @@ fn halves(a: f64) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{norm_bound, residual, residual_norm};
+    use super::{norm_bound, residual, residual_norm, residuals};
     use lacuna_engine::{Complex64, Scalar};
     use lacuna_formats::{Csr, Triplets};
 
@@ -237,6 +237,8 @@ mod tests {
         let residual = residual_norm(&a, &[exact, 0.0], &x);
         assert!(residual <= 1e-15 * exact, "{residual:e}");
         assert_eq!(residual_norm(&a, &[exact, 3.0], &x), 3.0);
+        assert_eq!(residuals(&a, &[exact, 3.0], &x)[1], 3.0);
+        assert_eq!(residuals(&a, &[exact, 0.0], &x)[0].abs(), residual);
         let (small, large) = (2f64.powi(-1022), 1.5 * 2f64.powi(1022));
         assert_eq!(residual_norm(&matrix(1, &[(0, 0, small)]), &[1.75], &[large]), 0.25);
     }

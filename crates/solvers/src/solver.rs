@@ -344,17 +344,21 @@ impl<T: Scalar> Solver<T> {
         &self.outcome
     }
 
-    /// [`Solver::solve_on_device`] for a right-hand side in the caller's scale; the guess and the solution are in both scales the
-    /// same. No power of two brings vectors near 1.
+    /// [`Solver::solve_on_device`] for a right-hand side in the caller's scale, which a function stores in the first vector that it is
+    /// given; the second is for the guess, 0 unless it stores another. The guess and the solution are in both scales the same. No power
+    /// of two brings vectors near 1.
     ///
     /// # Errors
-    /// Device failures.
-    pub(crate) fn solve_given(
+    /// Those of the function; device failures.
+    pub(crate) fn solve_filled(
         &mut self,
+        fill: &mut dyn FnMut(Vector<T>, Vector<T>) -> Result<()>,
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
-        let start = Instant::now();
         let (dev, factor) = (self.plan.device().clone(), self.operator);
+        dev.clear(self.x)?;
+        fill(self.b, self.x)?;
+        let start = Instant::now();
         if !factor.is_one() {
             let times = Formula::value(factor.of(T::one()));
             dev.multi_axpy_dot(Pass::new("the factor of the matrix").set(self.b, times * self.b))?;

@@ -254,6 +254,30 @@ fn the_set_up_of_another_method_is_no_transfer() {
     assert!(solved(&generated("gen:poisson2d:9x9"), "cg").setup.is_zero());
 }
 
+/// What rounding leaves of a residual after refinement by complete factors is less if residuals are computed in twice the precision.
+#[test]
+fn complete_factors_meet_a_tolerance_at_the_edge_of_rounding() {
+    let grid = generated("gen:poisson2d:20x20");
+    let met = (0..8).filter(|seed| {
+        let by = |i: usize| 10f64.powi((i * (2 * seed + 3) % 5) as i32);
+        let values = grid.entries().map(|(i, j, v)| if i == j { v * (by(i) + 1e-6) } else { -by(i.min(j)) });
+        let a = grid.with_values::<f64>(values.collect()).unwrap();
+        let b = Array1::ones(a.rows());
+        let solved = |rtol: f64| {
+            let system = LinearSystem::new(a.clone()).method("direct").stop(Stop::default().rtol(rtol));
+            system.prepare().unwrap().solve(&b).unwrap().1
+        };
+        let attained = solved(0.0);
+        assert_eq!(attained.reason, Reason::AccuracyAttained, "{attained:?}");
+        let goal = 0.8 * attained.true_residual;
+        let outcome = solved(goal);
+        assert_eq!(outcome.history.len() as u64, outcome.iterations + 1, "{outcome:?}");
+        assert!(!outcome.converged() || outcome.true_residual <= 1.005 * goal, "{outcome:?}");
+        outcome.converged() && outcome.notes.iter().any(|note| note.contains("in twice the precision"))
+    });
+    assert!(met.count() > 0);
+}
+
 /// The candidates for a matrix on the host, as the guide lists them.
 fn listed(spec: &str) -> String {
     let mut facts = Facts::of(generated(spec).into(), true);

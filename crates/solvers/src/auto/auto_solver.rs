@@ -76,12 +76,12 @@ pub(super) fn preconditioner_sentences<T: Scalar>(
     [chosen.sentence("preconditioner")].into_iter().chain(reported.map(line)).collect()
 }
 
-/// Fails if iterates are not in the caller's order and scale.
-pub(super) fn check_order<T: Scalar>(matrix: &HostMatrix<T>) -> Result<()> {
+/// Fails if vectors on the device are not in the caller's order and scale, which an operation needs.
+pub(super) fn check_order<T: Scalar>(matrix: &HostMatrix<T>, operation: &str) -> Result<()> {
     match matrix.order.changes() {
         false => Ok(()),
         true => Err(Error::Unsupported {
-            operation: "an observer of iterations".into(),
+            operation: operation.into(),
             message: "rows or columns are solved in another order or scale than those given; ask for `none` of both".into(),
         }),
     }
@@ -124,21 +124,13 @@ impl<T: Scalar> AutoSolver<T> {
         fill: &mut dyn FnMut(Vector<T>, Vector<T>) -> Result<()>,
         watch: Watching<'_>,
     ) -> Result<Vector<T>> {
-        if self.matrix.order.changes() {
-            return Err(Error::Unsupported {
-                operation: "a solve for vectors on the device".into(),
-                message: "rows or columns are solved in another order or scale than those given; ask for `none` of both".into(),
-            });
-        }
+        check_order(&self.matrix, "a solve for vectors on the device")?;
         if self.method.reads_norm() {
             self.resident.solver.set_norm(self.matrix.norm());
         }
         let solver = &mut self.resident.solver;
-        let (b, x) = (solver.b(), solver.x());
-        self.device.clear(x)?;
-        fill(b, x)?;
-        copy(solver.solve_given(watch)?, outcome);
-        Ok(x)
+        copy(solver.solve_filled(fill, watch)?, outcome);
+        Ok(solver.x())
     }
 
     /// Shows somebody else each iteration of the following solves, or nobody. Records the solve again.
@@ -147,7 +139,7 @@ impl<T: Scalar> AutoSolver<T> {
     /// [`Error::Unsupported`] if rows or columns are solved in another order or scale; errors of recording and planning.
     pub fn observe(&mut self, observer: Option<Observer<T>>) -> Result<()> {
         if observer.is_some() {
-            check_order(&self.matrix)?;
+            check_order(&self.matrix, "an observer of iterations")?;
         }
         let how = (&*self.method, self.stop, observer.as_ref());
         let Resident { pair, adjoint, preconditioner, narrow, .. } = &self.resident;
@@ -156,6 +148,15 @@ impl<T: Scalar> AutoSolver<T> {
             record(&self.device, (pair, *adjoint), preconditioner.as_ref(), how, of_matrix)?;
         self.observer = observer;
         Ok(())
+    }
+
+    /// See [`Solver::variances`].
+    ///
+    /// # Errors
+    /// As there; [`Error::Unsupported`] if the device has the unknowns in another order or scale.
+    pub fn variances(&self) -> Result<Option<Vec<T>>> {
+        check_order(&self.matrix, "variances")?;
+        self.resident.solver.variances()
     }
 
     /// Notes the residual of the system as it was given, if its rows were scaled: `b` and `x` as for [`AutoSolver::solve`].

@@ -7,7 +7,6 @@ use super::plan::{Candidate, DIRECT};
 use super::queue::Queue;
 use super::setup::Ready;
 use super::switch::Current;
-use crate::accuracy::residuals;
 use crate::explain::contradicts;
 use crate::{
     Factor, Needs, Outcome, Preconditioner, SetupProgress, SetupWatch, Stop, Watch, largest, name_of,
@@ -28,11 +27,6 @@ const MARGIN: u64 = 4;
 
 /// `A x = b` comes nearer if a continued solve leaves less than this part of its misfit.
 const HALF: f64 = 0.5;
-/// A residual that is rounding is near a tolerance within this factor.
-const NEAR: f64 = 10.0;
-/// The most steps that refine it, and the tolerance of their corrections.
-const CORRECTIONS: usize = 3;
-const CORRECTED: f64 = 0.01;
 /// The tolerance of a continued solve, as a part of what the misfit asks for.
 const TIGHTER: f64 = 0.1;
 
@@ -263,7 +257,7 @@ fn restore<T: Scalar>(x: &mut [T], guess: &[T]) {
     }
 }
 
-fn reborrow<'a>(watch: &'a mut Watching<'_>) -> Watching<'a> {
+pub(super) fn reborrow<'a>(watch: &'a mut Watching<'_>) -> Watching<'a> {
     match watch {
         Some(watch) => Some(&mut **watch),
         None => None,
@@ -405,35 +399,6 @@ impl<'a, T: Scalar> Continuation<'a, T> {
         Ok(solved_by)
     }
 
-    /// Refines a solution by complete factors whose residual is rounding and near the tolerance, with residuals in twice the
-    /// precision: then only the digits of `x` limit it (Moler 1967, doi:10.1145/321386.321394).
-    fn refined(&mut self, x: &mut [T], mut measured: Measured, mut watch: Watching<'_>) -> Result<Measured> {
-        let (goal, first) = (tolerance(self.system, self.norm), measured.residual);
-        let [of_b, _] = self.system.resident.solver.factors(self.b);
-        let back = Factor { exponent: -of_b.exponent, ..of_b };
-        self.system.resident.solver.set_stop(self.system.stop.rtol(CORRECTED).atol(0.0));
-        for _ in 0..CORRECTIONS {
-            if self.meets(measured) || measured.residual > NEAR * goal {
-                break;
-            }
-            let (b, of_x) = &self.scaled;
-            let left = back.times(&residuals(&self.system.matrix.a, b, &of_x.times(x)));
-            let (before, mut correction) = (x.to_vec(), vec![T::zero(); x.len()]);
-            let solver = &mut self.system.resident.solver;
-            let solved = solver.solve_watched(&left, &mut correction, reborrow(&mut watch))?;
-            self.outcome.iterations += solved.iterations;
-            self.iterating += solved.time.saturating_sub(solved.transfers);
-            x.iter_mut().zip(&correction).for_each(|(x, d)| *x += *d);
-            measured = self.better(x, &before, measured);
-        }
-        if measured.residual < first {
-            self.outcome.notes.push(format!(
-                "complete factors left {first:.1e}: residuals in twice the precision refined that"
-            ));
-        }
-        Ok(measured)
-    }
-
     /// The accuracy of `x`, computed on the host.
     fn measure(&mut self, x: &[T]) -> Measured {
         let ax = self.system.matrix.norm_of_product(x);
@@ -444,7 +409,7 @@ impl<'a, T: Scalar> Continuation<'a, T> {
     }
 
     /// The accuracy of `x`. If `x` is worse than the guess, it is replaced by the guess (0 if that is empty).
-    fn better(&mut self, x: &mut [T], guess: &[T], of_guess: Measured) -> Measured {
+    pub(super) fn better(&mut self, x: &mut [T], guess: &[T], of_guess: Measured) -> Measured {
         let found = self.measure(x);
         if found.residual <= of_guess.residual {
             return found;

@@ -24,6 +24,7 @@ mod queue;
 mod refine;
 mod request;
 mod resident;
+mod rounding;
 mod rules;
 mod setup;
 mod sides;

@@ -125,11 +125,8 @@ impl<T: Scalar> OperatorSolver<T> {
         watch: Watching<'_>,
     ) -> Result<Vector<T>> {
         outcome.notes.clone_from(&self.remarks);
-        let (b, x) = (self.solver.b(), self.solver.x());
-        self.device.clear(x)?;
-        fill(b, x)?;
-        copy(self.solver.solve_given(watch)?, outcome);
-        Ok(x)
+        copy(self.solver.solve_filled(fill, watch)?, outcome);
+        Ok(self.solver.x())
     }
 
     /// Rows and columns.

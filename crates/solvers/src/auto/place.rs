@@ -61,7 +61,7 @@ impl<T: Scalar> Analysis<T> {
         }
         let observer = self.observer;
         if observer.is_some() {
-            check_order(&matrix)?;
+            check_order(&matrix, "an observer of iterations")?;
         }
         let how = (&*method, stop, observer.as_ref());
         let solver = record(dev, (&pair, adjoint), placed.as_ref(), how, (&matrix, narrow))?;
