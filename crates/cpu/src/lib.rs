@@ -73,7 +73,7 @@ const HOST_TIMES: usize = 16;
 /// The CPU as a device.
 pub struct Cpu {
     store: HostStore,
-    plans: Table<Prepared>,
+    plans: Table<Planned>,
     threads: Threads,
     arch: Arch,
     parallel_from: usize,
@@ -147,10 +147,11 @@ impl Cpu {
     /// one loop over all vectors if there are vector instructions, as do those of `cg` and `bicgstab` for real numbers; the
     /// rest are interpreted. `None` for a plan of another device.
     pub fn loops(&self, plan: PlanId) -> Option<(usize, usize)> {
-        let Prepared { compiled, .. } = self.plans.get(plan.index, plan.serial)?;
+        let Planned { compiled, .. } = self.plans.get(plan.index, plan.serial)?;
         let sweeps = || {
             let [.., each] = &compiled.sections;
-            each.iter().filter(|step| matches!(step.kind, plan::step::Kind::Sweep) && step.updates.len() > 1)
+            each.iter()
+                .filter(|step| matches!(step.kind, plan::step::StepKind::Sweep) && step.updates.len() > 1)
         };
         Some((sweeps().count(), sweeps().filter(|step| step.fused.is_some()).count()))
     }
@@ -180,7 +181,7 @@ fn arch(simd: Simd) -> Arch {
 }
 
 /// The CPU's form of a program.
-struct Prepared {
+struct Planned {
     /// The serial of the program.
     program: u32,
     compiled: Compiled,
@@ -190,7 +191,7 @@ struct Prepared {
     replaced: u64,
 }
 
-impl Prepared {
+impl Planned {
     fn new(program: &Program, store: &mut HostStore, threads: usize) -> Result<Self> {
         store.check(program)?;
         let compiled = Compiled::new(program, store, threads)?;
@@ -200,7 +201,7 @@ impl Prepared {
             T::each(arena)
         });
         let (program, epoch, replaced) = (program.serial(), store.epoch(), store.replaced());
-        Ok(Prepared { program, compiled, arena, epoch, replaced })
+        Ok(Planned { program, compiled, arena, epoch, replaced })
     }
 }
 
@@ -226,7 +227,7 @@ impl Backend for Cpu {
     }
 
     fn plan(&mut self, program: &Program) -> Result<PlanId> {
-        let prepared = Prepared::new(program, &mut self.store, self.threads.count())?;
+        let prepared = Planned::new(program, &mut self.store, self.threads.count())?;
         let (index, serial) = self.plans.add(prepared);
         Ok(PlanId { index, serial })
     }
@@ -248,9 +249,9 @@ impl Cpu {
         let prepared = plans.get_mut(plan.index, plan.serial).ok_or_else(stale)?;
         program.check_plan(prepared.program)?;
         if prepared.replaced != store.replaced() {
-            *prepared = Prepared::new(program, store, threads.count())?;
+            *prepared = Planned::new(program, store, threads.count())?;
         }
-        let Prepared { compiled, arena, epoch, .. } = prepared;
+        let Planned { compiled, arena, epoch, .. } = prepared;
         if *epoch != store.epoch() {
             store.check(program)?;
             with_each!(&mut *arena, arena => store.starts(&mut arena.vectors));

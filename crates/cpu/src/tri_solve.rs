@@ -22,7 +22,7 @@ const UNEVEN: f64 = 1.5;
 /// A triangular matrix in the form that the kernel takes.
 #[derive(Clone)]
 pub(crate) enum Solved<T: Scalar> {
-    Triangular(Arc<Triangular<T>>, Arc<Plan>),
+    Triangular(Arc<Triangular<T>>, Arc<Schedule>),
     /// Any other format with this number of rows, by its own triangle. Its code may do anything that safe code can.
     Other(Arc<dyn Format<T>>, usize),
 }
@@ -39,7 +39,7 @@ impl Family for Solves {
 pub(crate) type AnySolved = Each<Solves>;
 
 /// How the threads divide a solve.
-pub(crate) enum Plan {
+pub(crate) enum Schedule {
     /// Rows in their own order, split into independent ranges, one for each thread.
     Rows(Vec<Range<usize>>),
     /// Levels.
@@ -70,12 +70,12 @@ impl<T: Scalar> Solved<T> {
         let even = largest as f64 * threads as f64 <= UNEVEN * n as f64;
         let scattered = own.depth() > MANY_LEVELS && !own.is_by_level();
         let plan = match () {
-            () if even => Plan::Rows(parts),
-            () if threads <= FEW && scattered => Plan::Rows(std::iter::once(0..n).collect()),
+            () if even => Schedule::Rows(parts),
+            () if threads <= FEW && scattered => Schedule::Rows(std::iter::once(0..n).collect()),
             () => {
                 own.prepare()?;
                 let Some(triangle) = own.triangle() else { return Ok(None) };
-                Plan::Stages(stages(&triangle))
+                Schedule::Stages(stages(&triangle))
             }
         };
         Ok(Some(Solved::Triangular(own, Arc::new(plan))))
@@ -113,7 +113,7 @@ impl<T: Scalar> Solved<T> {
             Solved::Other(..) => return 0,
         };
         match a.1 {
-            Plan::Rows(parts) => {
+            Schedule::Rows(parts) => {
                 let rows = a.0.in_order();
                 for (at, places) in parts.iter().enumerate() {
                     if at % threads == me {
@@ -124,12 +124,12 @@ impl<T: Scalar> Solved<T> {
                 0
             }
             // The caller is alone, at least for a while.
-            Plan::Stages(_) if threads == 1 => {
+            Schedule::Stages(_) if threads == 1 => {
                 // SAFETY: as the caller promises, with all rows in order.
                 unsafe { solve(arch, &Task::new(a.0.in_order(), [b, x], 0..a.0.shape().0)) };
                 0
             }
-            Plan::Stages(stages) => {
+            Schedule::Stages(stages) => {
                 let Some(triangle) = a.0.triangle() else { return 0 };
                 let mut wishes = 0;
                 for (k, stage) in stages.iter().enumerate() {
@@ -241,7 +241,7 @@ impl<T: Scalar> WithSimd for Inlined<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Plan, Solved, independent};
+    use super::{Schedule, Solved, independent};
     use lacuna_engine::{Format, Matrix, NumberType};
     use lacuna_formats::{Csr, Half, Triangular, Triplets};
     use lacuna_io::Spec;
@@ -277,7 +277,7 @@ mod tests {
             let n = a.rows();
             let a: Arc<dyn Format<f64>> = Arc::new(Triangular::part(&a, Half::Lower, None, None).unwrap());
             match Solved::new(&a, Matrix::of(NumberType::F64, 0, 0, n, n, 0, 0), threads).unwrap() {
-                Some(Solved::Triangular(_, plan)) => matches!(*plan, Plan::Rows(_)),
+                Some(Solved::Triangular(_, plan)) => matches!(*plan, Schedule::Rows(_)),
                 _ => panic!("no plan"),
             }
         };

@@ -6,8 +6,8 @@ use crate::execute::Runner;
 use crate::launches::product_kernel;
 use crate::memory::{Buffer, Pool};
 use crate::options::{CudaOptions, Mode, Wanted};
-use crate::plan::{Plan, Planner, Prepared};
-use crate::plan_cache::{Entries, Kept};
+use crate::plan::{Executable, Planned, Planner};
+use crate::plan_cache::{Kept, RepackedBuffers};
 use crate::store::Store;
 use lacuna_engine::arena::Table;
 use lacuna_engine::cells::Machine;
@@ -22,9 +22,9 @@ use lacuna_gpu::{PlanCache, check_type};
 
 /// A backend on an NVIDIA GPU.
 pub struct Cuda {
-    plans: Table<Plan>,
+    plans: Table<Planned>,
     /// What plans share with later plans.
-    cache: PlanCache<Entries, Kept>,
+    cache: PlanCache<RepackedBuffers, Kept>,
     store: Store,
     /// Of sparse algebra.
     workspace: Pool,
@@ -198,7 +198,7 @@ impl Cuda {
         done
     }
     /// Runs a program that was prepared.
-    fn run(&mut self, program: &Program, prepared: &mut Prepared, run: Run<'_>) -> Result<Finish> {
+    fn run(&mut self, program: &Program, prepared: &mut Executable, run: Run<'_>) -> Result<Finish> {
         if prepared.checked != self.store.epoch {
             self.store.check(program)?;
             if prepared.jit.is_some() && prepared.values != self.store.values_of(&prepared.encoded.matrices) {
@@ -331,7 +331,7 @@ impl Backend for Cuda {
         } else {
             Some(self.making_room(|this| this.planner(this.wanted).prepare(program))?)
         };
-        let (index, serial) = self.plans.add(Plan { program: program.serial(), prepared });
+        let (index, serial) = self.plans.add(Planned { program: program.serial(), prepared });
         Ok(PlanId { index, serial })
     }
     fn execute(&mut self, program: &Program, plan: PlanId, run: Run<'_>) -> Result<Finish> {

@@ -6,7 +6,7 @@ use crate::jit::{self, Jit};
 use crate::launches::{CONTROL_NEXT, Common};
 use crate::memory::Buffer;
 use crate::options::Mode;
-use crate::plan::{CONTROL_BYTES, Prepared, SHORT_HISTORY, queue_start};
+use crate::plan::{CONTROL_BYTES, Executable, SHORT_HISTORY, queue_start};
 use crate::store::Store;
 use bytemuck::{cast_slice, cast_slice_mut, pod_read_unaligned};
 use lacuna_engine::encode::*;
@@ -36,7 +36,12 @@ pub(crate) struct Runner<'a> {
 
 impl Runner<'_> {
     /// Runs a program from the start until it stops.
-    pub(crate) fn run(&mut self, program: &Program, prepared: &mut Prepared, run: Run<'_>) -> Result<Finish> {
+    pub(crate) fn run(
+        &mut self,
+        program: &Program,
+        prepared: &mut Executable,
+        run: Run<'_>,
+    ) -> Result<Finish> {
         if program.iterates() {
             lacuna_gpu::count_run(prepared.jit.is_some());
         }
@@ -97,7 +102,7 @@ impl Runner<'_> {
     /// memory: nothing else is queued.
     fn jit(
         &mut self,
-        prepared: &mut Prepared,
+        prepared: &mut Executable,
         jit: Jit,
         control: Control,
         mut watch: Watch<'_>,
@@ -152,7 +157,7 @@ impl Runner<'_> {
     /// Runs one kernel for each operation, launched or replayed.
     fn queued(
         &mut self,
-        prepared: &mut Prepared,
+        prepared: &mut Executable,
         mut control: Control,
         mut watch: Watch<'_>,
     ) -> Result<Control> {
@@ -220,7 +225,7 @@ impl Runner<'_> {
     }
 
     /// Replays the batch, which is captured once.
-    fn replay(&mut self, prepared: &mut Prepared, common: &Common, passes: u64) -> Result<()> {
+    fn replay(&mut self, prepared: &mut Executable, common: &Common, passes: u64) -> Result<()> {
         let fits = |known: &Option<(_, Common, u64)>| matches!(known, Some((_, c, p)) if c == common && *p == passes);
         if !fits(&prepared.graph) {
             prepared.graph = None;
@@ -233,12 +238,12 @@ impl Runner<'_> {
         }
     }
 
-    fn send(&self, prepared: &mut Prepared, control: &Control) -> Result<()> {
+    fn send(&self, prepared: &mut Executable, control: &Control) -> Result<()> {
         prepared.control.set(0, control);
         self.driver.send(&prepared.control, 0, CONTROL_BYTES, prepared.common.control)
     }
 
-    fn receive(&self, prepared: &Prepared, place: usize, operation: &str) -> Result<Control> {
+    fn receive(&self, prepared: &Executable, place: usize, operation: &str) -> Result<Control> {
         self.driver.fetch(
             prepared.common.control,
             &prepared.control,
@@ -264,7 +269,7 @@ impl Runner<'_> {
 }
 
 /// The control block that was received in a place.
-fn words_of(prepared: &Prepared, place: usize) -> Control {
+fn words_of(prepared: &Executable, place: usize) -> Control {
     let mut control = [0; CONTROL_WORDS as usize];
     let words = prepared.control.get((1 + place) * control.len(), control.len());
     control.copy_from_slice(&words);
@@ -276,7 +281,7 @@ fn real_size(kind: NumberType) -> usize {
     if kind == kind.narrow() { 4 } else { 8 }
 }
 
-impl Prepared {
+impl Executable {
     /// Adjusts the work of the next launch of a watched program to the duration of the last one.
     fn adapt(&mut self, seconds: f64) {
         if seconds < WATCH / 2.0 {
@@ -287,7 +292,7 @@ impl Prepared {
     }
 }
 
-fn queue_batch(driver: &Driver, prepared: &Prepared, common: &Common, passes: u64) -> Result<()> {
+fn queue_batch(driver: &Driver, prepared: &Executable, common: &Common, passes: u64) -> Result<()> {
     for _ in 0..passes {
         for (step, kernel) in prepared.each() {
             step.queue(driver, *kernel, common)?;

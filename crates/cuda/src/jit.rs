@@ -2,7 +2,7 @@
 use crate::compiler::{self, Code};
 use crate::driver::{Address, Driver, Kernel, Launch, kernel_name};
 use crate::options::{Compile, Mode, Wanted};
-use crate::plan_cache::{Entries, Kept};
+use crate::plan_cache::{Kept, RepackedBuffers};
 use crate::store::Store;
 use lacuna_engine::Result;
 use lacuna_engine::encode::{CONTROL_WORDS, Encoded};
@@ -70,14 +70,14 @@ pub(crate) struct Jit {
 pub(crate) struct Planning<'a> {
     pub(crate) driver: &'a mut Driver,
     pub(crate) store: &'a Store,
-    pub(crate) cache: &'a mut PlanCache<Entries, Kept>,
+    pub(crate) cache: &'a mut PlanCache<RepackedBuffers, Kept>,
     pub(crate) wanted: Wanted,
 }
 
 /// A layout and the entries of its matrices.
-type Found<'a> = (Layout, Repack<'a, Entries>);
+type Found<'a> = (Layout, Repack<'a, RepackedBuffers>);
 /// The same with the kernel, and the entries in their places.
-type Made = (Layout, Jit, Laid<Entries>);
+type Made = (Layout, Jit, Laid<RepackedBuffers>);
 
 impl<'a> Planning<'a> {
     /// The generated kernel of a program with the entries of its matrices, which wait until it is compiled; `None`

@@ -82,7 +82,7 @@ pub(crate) struct StreamOp {
 
 /// An operation as its own kernel.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct OpLaunch {
     pub(crate) op: Box<StreamOp>,
     /// The stem of the kernel's name.
     pub(crate) kernel: &'static str,
@@ -103,14 +103,14 @@ impl StreamOp {
     }
 }
 
-impl Step {
+impl OpLaunch {
     /// The name of the kernel for a number type.
     pub(crate) fn kernel_name(&self, kind: NumberType) -> String {
         let stem = if self.narrow { format!("{}_narrow", self.kernel) } else { self.kernel.into() };
         kernel_name(&stem, kind)
     }
     /// A triangular solve as the steps of its stages, then one for the instructions that follow.
-    pub(crate) fn stages(self, stages: Vec<Stage>) -> Vec<Step> {
+    pub(crate) fn stages(self, stages: Vec<Stage>) -> Vec<OpLaunch> {
         let mut steps: Vec<_> = stages
             .into_iter()
             .map(|stage| {
@@ -122,22 +122,22 @@ impl Step {
                 };
                 let mut op = self.op.clone();
                 op.sizes = sizes;
-                Step { op, kernel, narrow: false, shared: 0, blocks }
+                OpLaunch { op, kernel, narrow: false, shared: 0, blocks }
             })
             .collect();
         let mut op = self.op;
         (op.n, op.segments, op.groups) = (0, 1, 1);
-        steps.push(Step { op, kernel: "sweep", narrow: false, shared: self.shared, blocks: 1 });
+        steps.push(OpLaunch { op, kernel: "sweep", narrow: false, shared: self.shared, blocks: 1 });
         steps
     }
     /// A product with compressed rows as two steps: all rows by any number of warps, then the pass as a sweep
     /// that reads them from the vector.
-    pub(crate) fn rows_first(self) -> [Step; 2] {
+    pub(crate) fn rows_first(self) -> [OpLaunch; 2] {
         let mut pass = self;
         let rows_of_a_block = SEGMENT / pass.op.lanes;
         let blocks = pass.op.n.div_ceil(rows_of_a_block);
         let narrow = pass.narrow;
-        let rows = Step { op: pass.op.clone(), kernel: "spmv_csr_first", narrow, shared: 0, blocks };
+        let rows = OpLaunch { op: pass.op.clone(), kernel: "spmv_csr_first", narrow, shared: 0, blocks };
         pass.kernel = "sweep";
         pass.op.load[pass.op.loads as usize] = 0;
         pass.op.loads += 1;
@@ -208,7 +208,7 @@ fn too_large(name: &str, what: &str, got: usize, most: usize) -> Error {
 }
 
 /// An operation as its own kernel, or `None` if it has only instructions.
-pub(crate) fn step(store: &Store, e: &Encoded, op: u32, name: &str) -> Result<Option<Step>> {
+pub(crate) fn step(store: &Store, e: &Encoded, op: u32, name: &str) -> Result<Option<OpLaunch>> {
     if e.is_scalar(op) {
         return Ok(None);
     }
@@ -322,7 +322,7 @@ pub(crate) fn step(store: &Store, e: &Encoded, op: u32, name: &str) -> Result<Op
     let shared = room * SEGMENT * e.kind.size() as u32;
     let blocks = s.segments;
     let narrow = s.slot.iter().chain(&s.arrays).chain([&s.x]).any(is_narrow);
-    Ok(Some(Step { op: Box::new(s), kernel, narrow, shared, blocks }))
+    Ok(Some(OpLaunch { op: Box::new(s), kernel, narrow, shared, blocks }))
 }
 
 /// The stem of the product kernel of a format.

@@ -3,10 +3,10 @@ use crate::compiler::{Code, Job};
 use crate::driver::{Driver, Event, Graph, Kernel, Launch, kernel_name};
 use crate::execute::cell_range;
 use crate::jit::Jit;
-use crate::launches::{Common, Step, room_of, step};
+use crate::launches::{Common, OpLaunch, room_of, step};
 use crate::memory::Buffer;
 use crate::options::{Compile, Mode, Wanted};
-use crate::plan_cache::{Entries, Kept};
+use crate::plan_cache::{Kept, RepackedBuffers};
 use crate::store::Store;
 use crate::transfer::Pinned;
 use bytemuck::cast_slice;
@@ -28,18 +28,18 @@ pub(crate) const CONTROL_BYTES: usize = CONTROL_WORDS as usize * 8;
 pub(crate) const SHORT_HISTORY: usize = 2048;
 
 /// The kernels of operations, by section.
-type Steps = [Vec<(Step, Kernel)>; 3];
+type Steps = [Vec<(OpLaunch, Kernel)>; 3];
 
 /// What is kept for a planned program.
-pub(crate) struct Plan {
+pub(crate) struct Planned {
     /// The serial number of the program.
     pub(crate) program: u32,
     /// `None` for one that runs operation by operation.
-    pub(crate) prepared: Option<Prepared>,
+    pub(crate) prepared: Option<Executable>,
 }
 
 /// A program in the backend's own form.
-pub(crate) struct Prepared {
+pub(crate) struct Executable {
     pub(crate) encoded: Encoded,
     /// How it was to be executed.
     pub(crate) wanted: Wanted,
@@ -74,12 +74,12 @@ pub(crate) struct Prepared {
 pub(crate) struct Planner<'a> {
     pub(crate) driver: &'a mut Driver,
     pub(crate) store: &'a mut Store,
-    pub(crate) cache: &'a mut PlanCache<Entries, Kept>,
+    pub(crate) cache: &'a mut PlanCache<RepackedBuffers, Kept>,
     pub(crate) wanted: Wanted,
 }
 
 impl Planner<'_> {
-    pub(crate) fn prepare(&mut self, program: &Program) -> Result<Prepared> {
+    pub(crate) fn prepare(&mut self, program: &Program) -> Result<Executable> {
         self.store.check(program)?;
         let (Wanted { mode, compile }, name) = (self.wanted, program.name());
         // If operations are launched one by one, columns are multiplied together, else one after the other.
@@ -134,7 +134,7 @@ impl Planner<'_> {
         let driver = &mut *self.driver;
         let cells = encoded.cells.len() * encoded.kind.size();
         let result = if jit.is_some() { 8 * AT_CELLS + cells } else { 0 };
-        Ok(Prepared {
+        Ok(Executable {
             wanted: self.wanted,
             mode: ran,
             checked: self.store.epoch,
@@ -194,7 +194,7 @@ impl Planner<'_> {
                 let rows_first = self.rows_come_first(from);
                 let stages = self.stages(from)?;
                 let section = &mut steps[encoded.op(op as u32, OP_SECTION) as usize];
-                let mut push = |step: Step| -> Result<()> {
+                let mut push = |step: OpLaunch| -> Result<()> {
                     let kernel = self.driver.kernel(&step.kernel_name(encoded.kind))?;
                     section.push((step, kernel));
                     Ok(())
@@ -235,7 +235,8 @@ impl Planner<'_> {
             buffers.push(buffer);
             address
         };
-        let most = |f: fn(&Step) -> usize| steps.iter().flatten().map(|(step, _)| f(step)).max().unwrap_or(0);
+        let most =
+            |f: fn(&OpLaunch) -> usize| steps.iter().flatten().map(|(step, _)| f(step)).max().unwrap_or(0);
         let word = encoded.kind.size();
         let sums = most(|s| s.op.dots as usize * room_of(s.op.segments));
         let groups = most(|s| s.op.groups as usize);
@@ -252,18 +253,18 @@ impl Planner<'_> {
     }
 }
 
-impl Prepared {
+impl Executable {
     /// The steps of the restart section.
-    pub(crate) fn restart(&self) -> &[(Step, Kernel)] {
+    pub(crate) fn restart(&self) -> &[(OpLaunch, Kernel)] {
         &self.steps[SECTION_RESTART as usize]
     }
     /// The steps of an iteration.
-    pub(crate) fn each(&self) -> &[(Step, Kernel)] {
+    pub(crate) fn each(&self) -> &[(OpLaunch, Kernel)] {
         &self.steps[SECTION_EACH as usize]
     }
 }
 
-impl Step {
+impl OpLaunch {
     /// The launch shape of this step on a device with `units` multiprocessors.
     fn launch(&self, units: u32) -> Launch {
         let blocks = self.blocks.min(units * BLOCKS_PER_UNIT).max(1);

@@ -11,7 +11,7 @@ use lacuna_gpu::Laid;
 use std::sync::Arc;
 
 /// Windows, columns and values of repacked matrices.
-pub(crate) type Entries = Arc<[Buffer]>;
+pub(crate) type RepackedBuffers = Arc<[Buffer]>;
 
 /// A kernel generated for a program, and the data shared by all plans of that program.
 #[derive(Clone)]
@@ -20,7 +20,7 @@ pub(crate) struct Kept {
     /// Words of half the exchange, and of the buffer of operands.
     half: usize,
     shared: usize,
-    entries: Entries,
+    entries: RepackedBuffers,
     /// The table, and the parameters of the blocks.
     tables: Arc<[Buffer]>,
 }

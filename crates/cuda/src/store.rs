@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use std::ops::Range;
 
 /// Vectors that were allocated together.
-struct Columns {
+struct ColumnBlock {
     buffer: Buffer,
     /// Bytes to the next column.
     stride: usize,
@@ -42,7 +42,7 @@ pub(crate) struct StoredMatrix {
 
 /// Everything that a backend stores.
 pub(crate) struct Store {
-    vectors: Blocks<Columns>,
+    vectors: Blocks<ColumnBlock>,
     matrices: Table<StoredMatrix>,
     /// By number type.
     cells: [CellFile; 4],
@@ -99,7 +99,7 @@ impl Store {
             });
         };
         let buffer = self.pool.take(driver, bytes, &operation)?;
-        Ok(self.vectors.add(kind, n, columns, narrow, Columns { buffer, stride }))
+        Ok(self.vectors.add(kind, n, columns, narrow, ColumnBlock { buffer, stride }))
     }
 
     pub(crate) fn matrix(&mut self, driver: &Driver, a: AnyFormat) -> Result<Matrix> {
@@ -173,7 +173,7 @@ impl Store {
         }
     }
 
-    fn columns(&self, v: Vector, operation: &str) -> Result<(&Columns, usize)> {
+    fn columns(&self, v: Vector, operation: &str) -> Result<(&ColumnBlock, usize)> {
         let stale = || Error::Stale { operation: operation.into(), what: "vector" };
         self.vectors.get(v).map(|(block, column)| (&block.buffer, column)).ok_or_else(stale)
     }

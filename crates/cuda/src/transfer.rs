@@ -115,7 +115,7 @@ impl Driver {
                 // SAFETY: writes an address.
                 let result = unsafe { sys::cuMemHostAlloc(&mut address, bytes, 0) };
                 self.check(&format!("allocating {bytes} bytes of page-locked memory"), result)?;
-                Memory { address, bytes }
+                PinnedMemory { address, bytes }
             }
         };
         let address = memory.address;
@@ -141,14 +141,14 @@ impl Driver {
 }
 
 /// Page-locked memory, freed on drop.
-pub(crate) struct Memory {
+pub(crate) struct PinnedMemory {
     address: *mut c_void,
     bytes: usize,
 }
 // SAFETY: an address with one owner at a time.
-unsafe impl Send for Memory {}
+unsafe impl Send for PinnedMemory {}
 
-impl Drop for Memory {
+impl Drop for PinnedMemory {
     fn drop(&mut self) {
         // SAFETY: came from cuMemHostAlloc and is freed once.
         unsafe { sys::cuMemFreeHost(self.address) };
@@ -156,13 +156,13 @@ impl Drop for Memory {
 }
 
 /// Unused page-locked memory.
-pub(crate) type Spare = Arc<Mutex<Vec<Memory>>>;
+pub(crate) type Spare = Arc<Mutex<Vec<PinnedMemory>>>;
 
 /// Page-locked host memory, which the device copies directly.
 pub(crate) struct Pinned {
     address: *mut c_void,
     bytes: usize,
-    memory: Option<Memory>,
+    memory: Option<PinnedMemory>,
     home: Spare,
 }
 // SAFETY: owned memory, accessed through `&mut` or after waiting for the stream.

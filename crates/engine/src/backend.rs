@@ -2,7 +2,7 @@
 use crate::expr::cells::{Instr, Machine};
 use crate::ir::control::{Control, Section};
 use crate::ir::lower::Sweep;
-use crate::ir::operation::{Kind, Op};
+use crate::ir::operation::{Op, OpKind};
 use crate::ir::program::Program;
 use crate::{
     AnyFormat, Basis, Cell, Cells, Cost, Each, Error, FormatRefs, Graph, History, Matrix, Number, NumberType,
@@ -319,13 +319,13 @@ pub trait Backend: Any + Send {
     fn step(&mut self, op: &Op, state: State<'_>) -> Result<()> {
         let pass = &op.sweep;
         match &op.kind {
-            Kind::Sweep => self.multi_axpy_dot(pass, state),
-            &Kind::Spmv { a, x, y } => self.spmv_dot(a, x, y, pass, state),
-            &Kind::Spmm { a, x, y } => self.spmm(a, x, y, pass, state),
-            &Kind::TriSolve { a, b, x } => self.tri_solve(a, b, x, pass, state),
-            &Kind::BasisDot { v, w, h } => self.basis_dot(v, w, h, pass, state),
-            &Kind::BasisAxpy { v, h, w, add } => self.basis_axpy(v, h, add, w, pass, state),
-            Kind::Host { f, x, y } => {
+            OpKind::Sweep => self.multi_axpy_dot(pass, state),
+            &OpKind::Spmv { a, x, y } => self.spmv_dot(a, x, y, pass, state),
+            &OpKind::Spmm { a, x, y } => self.spmm(a, x, y, pass, state),
+            &OpKind::TriSolve { a, b, x } => self.tri_solve(a, b, x, pass, state),
+            &OpKind::BasisDot { v, w, h } => self.basis_dot(v, w, h, pass, state),
+            &OpKind::BasisAxpy { v, h, w, add } => self.basis_axpy(v, h, add, w, pass, state),
+            OpKind::Host { f, x, y } => {
                 if !guards_hold(pass, &mut |cells, to| self.read(cells, to))? {
                     return Ok(());
                 }

@@ -41,7 +41,7 @@ pub use format::{
 pub use instances::{instance, same};
 pub use ir::control::{Control, History, Section};
 pub use ir::operands::{Access, Operand};
-pub use ir::operation::{Kind as OpKind, Op};
+pub use ir::operation::{Op, OpKind};
 pub use ir::program::Program;
 pub use ir::recorder::Recorder;
 pub use ir::steps::{Operands, Steps, Stride};

@@ -20,7 +20,7 @@ pub use costs::{columns_pay, costs, rows_come_first};
 pub use layout::{Device, Layout, MatrixFacts, has_shorter};
 pub use plan_cache::{Key, Laid, Placement, PlanCache, Repack};
 pub use repacked::Repacked;
-pub use rows::{Entries, Rows, Source, StoredValues, check_type};
+pub use rows::{KernelMatrix, RowValues, Source, StoredValues, check_type};
 pub use runs::{Runs, count_run, runs};
 pub use slices::{Apart, Slicer, Slices};
 pub use source::{AT_CELLS, AT_HISTORY, MATRIX_WORDS, SEGMENT, batch, header, joined};

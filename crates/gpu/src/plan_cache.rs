@@ -2,7 +2,7 @@
 //! repacks and uploads nothing.
 use crate::layout::MatrixFacts;
 use crate::repacked::Repacked;
-use crate::rows::Rows;
+use crate::rows::KernelMatrix;
 use crate::slices::Slicer;
 use crate::write::Product;
 use lacuna_engine::NumberType;
@@ -168,7 +168,7 @@ impl<E: Clone, P: Clone> PlanCache<E, P> {
         if let Some((_, facts)) = self.facts.iter().find(|(serial, _)| *serial == a.serial) {
             return Some(facts.clone());
         }
-        let rows = Rows::of(a.format)?;
+        let rows = KernelMatrix::of(a.format)?;
         let facts = Arc::new(Facts {
             spans: rows.spans(n),
             longest: rows.lengths(n).into_iter().max().unwrap_or(0) as usize,

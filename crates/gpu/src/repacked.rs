@@ -1,6 +1,6 @@
 //! The entries of a matrix in the order in which the work-items of a group read them: slices of one warp
 //! each, lane by lane, so that loads are coalesced.
-use crate::rows::{Entries, GRAIN, Rows};
+use crate::rows::{GRAIN, KernelMatrix, RowValues};
 use crate::source::SEGMENT;
 use lacuna_engine::{NumberType, Scalar, pages, with_each};
 use lacuna_formats::parallel;
@@ -73,7 +73,7 @@ impl Repacked {
     pub fn add(
         &mut self,
         m: usize,
-        a: &Rows<'_>,
+        a: &KernelMatrix<'_>,
         n: usize,
         groups: &Groups<'_>,
         folds: bool,
@@ -122,8 +122,8 @@ impl Repacked {
     /// Fills the places of all work-groups from place `start` on.
     fn fill<T: Scalar>(
         &mut self,
-        a: &Rows<'_>,
-        entries: &Entries<'_, T>,
+        a: &KernelMatrix<'_>,
+        entries: &RowValues<'_, T>,
         start: usize,
         &Lanes { lanes, turns, ways }: &Lanes,
         shares: Vec<Share>,
@@ -200,7 +200,7 @@ pub(crate) fn ends_of(lengths: impl Iterator<Item = u32>) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Groups, Repacked, Rows, SEGMENT, WARP, WORDS};
+    use super::{Groups, KernelMatrix, Repacked, SEGMENT, WARP, WORDS};
     use lacuna_engine::{AnyFormat, NumberType, Scalar, row_sum};
     use lacuna_formats::convert;
     use lacuna_io::Spec;
@@ -209,7 +209,7 @@ mod tests {
     /// The rows of the product as the work-items of all groups compute them; a place without an entry adds -0
     /// times 1.
     fn found(a: &AnyFormat, x: &[f64], groups: usize, ways: usize, size: usize, folds: bool) -> Vec<f64> {
-        let (n, rows) = (a.shape().0, Rows::of(a).unwrap());
+        let (n, rows) = (a.shape().0, KernelMatrix::of(a).unwrap());
         let (windows, columns) = (vec![(0, n as u32); groups], vec![(0, Some(n as u32)); groups]);
         let mut repacked = Repacked::new(NumberType::F64);
         repacked.windows(1, groups);

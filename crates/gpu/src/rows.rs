@@ -13,7 +13,7 @@ pub(crate) const GRAIN: usize = 16 * SEGMENT;
 const MOST_RUN: usize = 4;
 
 /// A matrix in one of the formats that generated kernels support.
-pub struct Rows<'a> {
+pub struct KernelMatrix<'a> {
     pattern: Pattern<'a>,
     lanes: usize,
     values: Each<StoredValues<'a>>,
@@ -45,18 +45,18 @@ enum Pattern<'a> {
 }
 
 /// Stored values.
-pub enum Entries<'a, T: Scalar> {
+pub enum RowValues<'a, T: Scalar> {
     /// In the type of the product.
     Full(&'a [T]),
     /// In the narrower type.
     Narrow(&'a [T::Narrow]),
 }
 
-/// The [`Family`] of [`Entries`].
+/// The [`Family`] of [`RowValues`].
 pub struct StoredValues<'a>(PhantomData<&'a ()>);
 
 impl<'a> Family for StoredValues<'a> {
-    type Of<T: Scalar> = Entries<'a, T>;
+    type Of<T: Scalar> = RowValues<'a, T>;
 }
 
 /// Where the value of an entry comes from.
@@ -68,13 +68,13 @@ pub enum Source {
     Given(f64),
 }
 
-impl<T: Scalar> Entries<'_, T> {
+impl<T: Scalar> RowValues<'_, T> {
     /// The value from a source.
     #[inline(always)]
     pub fn at(&self, source: Source) -> T {
         match (source, self) {
-            (Source::Stored(at), Entries::Full(values)) => values[at],
-            (Source::Stored(at), Entries::Narrow(values)) => T::widened(values[at]),
+            (Source::Stored(at), RowValues::Full(values)) => values[at],
+            (Source::Stored(at), RowValues::Narrow(values)) => T::widened(values[at]),
             (Source::Given(value), _) => T::from_real(value),
         }
     }
@@ -101,18 +101,18 @@ fn entries_of(row_ptr: &[u32], row: usize) -> Range<usize> {
     row_ptr[row] as usize..row_ptr[row + 1] as usize
 }
 
-impl<'a> Rows<'a> {
+impl<'a> KernelMatrix<'a> {
     /// The rows of a matrix; `None` if its format is not supported.
     pub fn of(a: &'a AnyFormat) -> Option<Self> {
-        with_each!(a, a => Rows::of_typed(&**a))
+        with_each!(a, a => KernelMatrix::of_typed(&**a))
     }
     fn of_typed<T: Scalar>(a: &'a dyn Format<T>) -> Option<Self> {
         use Argument::{Indices, Narrow, Offsets, Short, Size, Values};
         let mut arguments = a.arguments();
         let values = match arguments.last() {
-            Some(Values(values)) => Entries::Full(values),
-            Some(Narrow(values)) => Entries::Narrow(values),
-            _ => Entries::Full(&[]),
+            Some(Values(values)) => RowValues::Full(values),
+            Some(Narrow(values)) => RowValues::Narrow(values),
+            _ => RowValues::Full(&[]),
         };
         arguments.retain(|argument| !matches!(argument, Values(_) | Narrow(_)));
         let pattern = match (a.kernel(), &arguments[..]) {
@@ -145,7 +145,7 @@ impl<'a> Rows<'a> {
             Pattern::Csr(..) | Pattern::Bcsr(..) | Pattern::Packed(..) | Pattern::Dense(_) => a.lanes(),
             _ => 1,
         };
-        Some(Rows { pattern, lanes, values: T::each(values) })
+        Some(KernelMatrix { pattern, lanes, values: T::each(values) })
     }
 
     /// The stored values.
@@ -155,7 +155,7 @@ impl<'a> Rows<'a> {
     /// Whether its values are stored in a narrower type than that of the product.
     pub fn is_narrow(&self) -> bool {
         let kind = self.values.kind();
-        kind != kind.narrow() && with_each!(&self.values, values => matches!(values, Entries::Narrow(_)))
+        kind != kind.narrow() && with_each!(&self.values, values => matches!(values, RowValues::Narrow(_)))
     }
     /// Lanes of a row.
     pub fn lanes(&self) -> usize {

@@ -8,7 +8,7 @@
 //! Long rows are stored as: their number; the first one of each work-group; their rows; the first piece of
 //! each; the starts of pieces; the ends of pieces.
 use crate::repacked::{NONE, Repacked, ends_of, words_of};
-use crate::rows::{Entries, Rows, Source};
+use crate::rows::{KernelMatrix, RowValues, Source};
 use crate::source::SEGMENT;
 use lacuna_engine::{NumberType, Scalar, pages, piece_of, with_each};
 use lacuna_formats::parallel;
@@ -70,7 +70,7 @@ struct Order {
 impl Order {
     /// The cheapest order within the limits of padding; `None` if there is none.
     fn of(
-        a: &Rows<'_>,
+        a: &KernelMatrix<'_>,
         n: usize,
         groups: &[Range<usize>],
         long: &Long,
@@ -137,7 +137,7 @@ impl Order {
     /// Fills the places of all slices with columns and with values as `stored` makes them of their sources.
     fn fill<V: Send>(
         &self,
-        a: &Rows<'_>,
+        a: &KernelMatrix<'_>,
         n: usize,
         mut columns: &mut [u32],
         mut values: &mut [V],
@@ -188,7 +188,7 @@ struct Long {
 }
 
 impl Long {
-    fn of(a: &Rows<'_>, n: usize, groups: &[Range<usize>]) -> Long {
+    fn of(a: &KernelMatrix<'_>, n: usize, groups: &[Range<usize>]) -> Long {
         let rows = a.long_rows(n);
         let before = |first: usize| rows.partition_point(|(row, _)| (*row as usize) < first);
         let firsts = groups.iter().map(|g| before(g.start)).chain([rows.len()]).collect();
@@ -216,7 +216,7 @@ impl Long {
 
 /// A matrix whose places are known and not filled yet.
 struct Task<'a> {
-    rows: Rows<'a>,
+    rows: KernelMatrix<'a>,
     n: usize,
     order: Order,
     /// Places of its columns, and numbers of the full type that its values take.
@@ -249,7 +249,7 @@ impl<'a> Slicer<'a> {
     pub fn add(
         &mut self,
         m: usize,
-        a: Rows<'a>,
+        a: KernelMatrix<'a>,
         n: usize,
         groups: &[Range<usize>],
         warps: usize,
@@ -319,7 +319,7 @@ impl<'a> Slicer<'a> {
 }
 
 impl Task<'_> {
-    fn fill<T: Scalar>(&self, entries: &Entries<'_, T>, columns: &mut [u32], values: &mut [u8]) {
+    fn fill<T: Scalar>(&self, entries: &RowValues<'_, T>, columns: &mut [u32], values: &mut [u8]) {
         let Task { rows, n, order, .. } = self;
         if rows.is_narrow() {
             order.fill(rows, *n, columns, bytemuck::cast_slice_mut(values), |from| {

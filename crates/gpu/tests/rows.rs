@@ -1,7 +1,7 @@
 //! The rows that generated kernels are built from equal those of the format, entry by entry, to the bit.
 use lacuna_engine::{Complex64, Format, Formats, Scalar, row_sum};
 use lacuna_formats::{FORMATS, Interpolation, POSITIONS, Stencil, convert};
-use lacuna_gpu::Rows;
+use lacuna_gpu::KernelMatrix;
 use lacuna_io::Spec;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn compared<T: Scalar>(name: &str, formats: Vec<(&str, Arc<dyn Format<T>>)>) -> 
         let (n, cols) = stored.shape();
         let x: Vec<T> = (0..cols).map(|j| T::from_parts(1.0 / (j + 3) as f64, j as f64)).collect();
         let any = T::each::<Formats>(stored.clone());
-        let Some(rows) = Rows::of(&any).filter(|rows| rows.pieces().is_none()) else { continue };
+        let Some(rows) = KernelMatrix::of(&any).filter(|rows| rows.pieces().is_none()) else { continue };
         known.push(format);
         assert_eq!(rows.lanes(), stored.lanes(), "{format}");
         let values = rows.values().get::<T>().unwrap();

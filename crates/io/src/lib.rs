@@ -45,7 +45,8 @@ pub use archive::Wanted;
 pub use form::Form;
 pub use generate::{Generator, Spec, look_alikes};
 pub use opened::{
-    About, Columns, Opened, parse_columns, parse_matrix, parse_vector, read_columns, read_matrix, read_vector,
+    About, DenseArray, Opened, parse_columns, parse_matrix, parse_vector, read_columns, read_matrix,
+    read_vector,
 };
 pub use save::{check_matrix_name, check_vector_name, write_matrix, write_vector};
 pub use source::{field, open};

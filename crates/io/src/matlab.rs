@@ -371,7 +371,7 @@ impl Pieces<'_> {
             if count > u64::from(u32::MAX) {
                 return Err(too_many(name, "entries", count));
             }
-            let layout = Layout::Columns {
+            let layout = Layout::DenseArray {
                 ptr: ptr.pointers("pointer", count)?,
                 idx: idx.first(count)?.indices("row", rows)?,
             };

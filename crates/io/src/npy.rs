@@ -11,7 +11,7 @@
 //! Format: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>
 use super::elements::{Contents, ElementKind, Elements, reading};
 use super::stored::Stored;
-use super::{Columns, Form};
+use super::{DenseArray, Form};
 use lacuna_engine::text::shown_word;
 use lacuna_engine::{Error, NumberType, Result, Scalar};
 use std::io::{self, Write};
@@ -300,7 +300,7 @@ pub fn encode_vector<T: Scalar>(out: &mut (impl Write + ?Sized), x: &[T]) -> Res
 ///
 /// # Errors
 /// As [`encode_vector`], and when the number of values is not rows times columns.
-pub fn encode_columns<T: Scalar>(out: &mut (impl Write + ?Sized), b: &Columns<T>) -> Result<()> {
+pub fn encode_columns<T: Scalar>(out: &mut (impl Write + ?Sized), b: &DenseArray<T>) -> Result<()> {
     Error::check_length("writing an array", "values", b.rows.saturating_mul(b.cols), b.values.len())?;
     super::mm::check_finite(&b.values)?;
     let header = header(&descr(T::KIND), true, &format!("({}, {})", b.rows, b.cols));

@@ -177,7 +177,7 @@ impl Archive<'_> {
         let (lines, across) = if by_rows { (rows, cols) } else { (cols, rows) };
         let (ptr, idx) = self.indices(room, lines, across, "one more than there are rows or columns")?;
         let values = self.elements("data")?.first(idx.len() as u64)?;
-        let layout = if by_rows { Layout::Rows { ptr, idx } } else { Layout::Columns { ptr, idx } };
+        let layout = if by_rows { Layout::Rows { ptr, idx } } else { Layout::DenseArray { ptr, idx } };
         Ok((layout, values))
     }
 

@@ -30,7 +30,7 @@ pub struct About {
 
 /// A dense array: right-hand sides, one per column.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Columns<T> {
+pub struct DenseArray<T> {
     /// Rows.
     pub rows: usize,
     /// Columns.
@@ -39,13 +39,13 @@ pub struct Columns<T> {
     pub values: Vec<T>,
 }
 
-impl<T: Scalar> Columns<T> {
+impl<T: Scalar> DenseArray<T> {
     /// All places of a matrix.
     pub(super) fn of(operation: &str, a: &Csr<T>) -> Result<Self> {
         let (rows, cols) = (a.rows(), a.cols());
         let mut values = pages::zeroed::<T>(operation, rows.saturating_mul(cols))?;
         a.entries().for_each(|(i, j, v)| values[j * rows + i] = v);
-        Ok(Columns { rows, cols, values })
+        Ok(DenseArray { rows, cols, values })
     }
 }
 
@@ -218,10 +218,10 @@ impl<'r> Opened<'r> {
     ///
     /// # Errors
     /// As [`Opened::matrix`].
-    pub fn columns<T: Scalar>(&mut self, options: &ReadOptions<'_>) -> Result<Columns<T>> {
-        compiled_here!(T, |opened: &mut Opened<'_>, options: &ReadOptions<'_>| -> Result<Columns<T>> {
+    pub fn columns<T: Scalar>(&mut self, options: &ReadOptions<'_>) -> Result<DenseArray<T>> {
+        compiled_here!(T, |opened: &mut Opened<'_>, options: &ReadOptions<'_>| -> Result<DenseArray<T>> {
             match &mut opened.held {
-                Held::Text(file) => Columns::of(&reading(&opened.name), &file.matrix(options)?),
+                Held::Text(file) => DenseArray::of(&reading(&opened.name), &file.matrix(options)?),
                 Held::Binary { .. } => opened.read(|stored| stored.columns(options)),
             }
         })(self, options)
@@ -288,7 +288,7 @@ pub fn read_vector<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions<'_>)
 ///
 /// # Errors
 /// As [`Opened::open`] and [`Opened::columns`].
-pub fn read_columns<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<Columns<T>> {
+pub fn read_columns<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<DenseArray<T>> {
     Opened::open(path, Wanted::Vector)?.columns(options)
 }
 
@@ -312,6 +312,6 @@ pub fn parse_vector<T: Scalar>(name: &str, bytes: &[u8]) -> Result<Vec<T>> {
 ///
 /// # Errors
 /// As [`read_columns`].
-pub fn parse_columns<T: Scalar>(name: &str, bytes: &[u8]) -> Result<Columns<T>> {
+pub fn parse_columns<T: Scalar>(name: &str, bytes: &[u8]) -> Result<DenseArray<T>> {
     Opened::start(name, bytes, Some(bytes.len() as u64), Wanted::Vector)?.columns(&ReadOptions::default())
 }

@@ -3,7 +3,7 @@ use super::elements::{Elements, reading, too_many};
 use super::mm::{ReadOptions, Symmetry};
 use super::mm::{mirror, most_rows};
 use super::opened::About;
-use super::{Columns, Form};
+use super::{DenseArray, Form};
 use lacuna_engine::{Error, NumberType, Result, Scalar, memory, pages};
 use lacuna_formats::Csr;
 use lacuna_formats::build::{Entry, assemble, check_sizes, compressed, pieces};
@@ -13,7 +13,7 @@ pub(super) enum Layout {
     /// Compressed rows.
     Rows { ptr: Vec<u32>, idx: Vec<u32> },
     /// Compressed columns.
-    Columns { ptr: Vec<u32>, idx: Vec<u32> },
+    DenseArray { ptr: Vec<u32>, idx: Vec<u32> },
     /// Compressed rows of dense blocks, of which there are `blocks`.
     Blocks { ptr: Vec<u32>, idx: Vec<u32>, height: usize, width: usize, blocks: usize, column_major: bool },
     /// Diagonals: value `j` of the diagonal at `offset` is at row `j - offset` and column `j`.
@@ -172,7 +172,7 @@ impl Stored {
                     entries.extend(range.map(|k| (i, idx[k], values[k])));
                 }
             }
-            Layout::Columns { ptr, idx } => {
+            Layout::DenseArray { ptr, idx } => {
                 for (j, range) in lines(ptr) {
                     entries.extend(range.map(|k| (idx[k], j, values[k])));
                 }
@@ -234,10 +234,10 @@ impl Stored {
     }
 
     /// All places, column by column.
-    pub(super) fn columns<T: Scalar>(&self, options: &ReadOptions<'_>) -> Result<Columns<T>> {
+    pub(super) fn columns<T: Scalar>(&self, options: &ReadOptions<'_>) -> Result<DenseArray<T>> {
         let (rows, cols) = (self.rows, self.cols);
         let Layout::Dense { column_major } = self.layout else {
-            return Columns::of(&reading(&self.name), &self.matrix(options)?);
+            return DenseArray::of(&reading(&self.name), &self.matrix(options)?);
         };
         self.check::<T>()?;
         let operation = reading(&self.name);
@@ -247,7 +247,7 @@ impl Stored {
             by_rows.into_iter().enumerate().for_each(|(k, v)| values[k % cols * rows + k / cols] = v);
         }
         match values.iter().position(|v| !v.finite()) {
-            None => Ok(Columns { rows, cols, values }),
+            None => Ok(DenseArray { rows, cols, values }),
             Some(k) => Err(Error::Element {
                 operation,
                 what: format!("column {}", k / rows),

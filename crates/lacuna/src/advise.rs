@@ -1,5 +1,5 @@
 //! Finds the method and preconditioner that solve a system fastest, by trying the plausible ones.
-use crate::remembered_method::Memory;
+use crate::remembered_method::RememberedMethod;
 use crate::{AsVector, LinearSystem};
 use lacuna_engine::{Device, Error, Reason, Result, Scalar};
 use lacuna_formats::Csr;
@@ -181,8 +181,8 @@ pub fn advise<T: Scalar>(
     let fastest = trials.iter().find(|trial| trial.method != "auto").filter(|trial| trial.converged());
     if let Some(Trial { method, preconditioner, .. }) = fastest {
         match Combined::named(method) {
-            Some((_, own)) => Memory::of(dev, &*a).keep(Combined::METHOD, &own),
-            None => Memory::of(dev, &*a).keep(method, preconditioner),
+            Some((_, own)) => RememberedMethod::of(dev, &*a).keep(Combined::METHOD, &own),
+            None => RememberedMethod::of(dev, &*a).keep(method, preconditioner),
         }
     }
     Ok(trials)

@@ -1,5 +1,5 @@
 //! Operators on a device with their products prepared, for vectors on the host: those of a prepared system among them.
-use crate::prepared::{Kind, either};
+use crate::prepared::{AnySolver, either};
 use crate::{AsVector, AsVectorMut, Prepared};
 use lacuna_engine::{Device, Error, History, LinOp, Pass, Plan, Recorder, Result, Run, Scalar, Vector};
 use lacuna_solvers::Factor;
@@ -101,16 +101,16 @@ impl<T: Scalar> Prepared<T> {
         let kept = &mut self.applied[side as usize];
         if kept.as_ref().is_none_or(|(of, _)| *of != id) {
             let operator: &dyn LinOp<T> = match (&self.system, side) {
-                (Kind::Matrix(system), Side::Matrix) => &system.matrix(),
-                (Kind::Matrix(system), Side::Preconditioner) => match system.placed() {
+                (AnySolver::Matrix(system), Side::Matrix) => &system.matrix(),
+                (AnySolver::Matrix(system), Side::Preconditioner) => match system.placed() {
                     Some(placed) => placed,
                     None => {
                         to.assign(&from);
                         return Ok(());
                     }
                 },
-                (Kind::Operator(_, Some(matrix)), Side::Matrix) => matrix,
-                (Kind::Operator(..), _) => {
+                (AnySolver::Operator(_, Some(matrix)), Side::Matrix) => matrix,
+                (AnySolver::Operator(..), _) => {
                     return Err(Error::Unsupported {
                         operation: operation.into(),
                         message: "it is the caller's own operator; apply that".into(),
@@ -121,7 +121,7 @@ impl<T: Scalar> Prepared<T> {
         }
         let Some((_, applied)) = kept else { return Ok(()) };
         match &self.system {
-            Kind::Matrix(system) if system.reorders() => {
+            AnySolver::Matrix(system) if system.reorders() => {
                 let mut result = vec![T::zero(); expected];
                 let zeros = |_: usize| T::zero();
                 let [b, x] = &mut self.staged;

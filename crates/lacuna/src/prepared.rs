@@ -1,6 +1,6 @@
 //! A prepared system: solves, takes new matrix values, and reports what was chosen.
 use crate::applied::Applied;
-use crate::remembered_method::Memory;
+use crate::remembered_method::RememberedMethod;
 use crate::{AsVector, AsVectorMut, Chosen};
 use lacuna_engine::{Device, Error, Matrix, PlanId, Result, Scalar, Vector};
 use lacuna_formats::parallel;
@@ -12,11 +12,11 @@ use std::time::Duration;
 
 /// A system on a device, ready to solve for any right-hand side.
 pub struct Prepared<T: Scalar> {
-    pub(crate) system: Kind<T>,
+    pub(crate) system: AnySolver<T>,
     /// The solver for corrections in the narrower type.
     refined: Option<Refined<T>>,
     /// Where the candidate that solved the system is remembered.
-    memory: Option<Memory>,
+    memory: Option<RememberedMethod>,
     outcome: Outcome,
     pub(crate) staged: [Vec<T>; 2],
     x0: Option<Vec<T>>,
@@ -25,7 +25,7 @@ pub struct Prepared<T: Scalar> {
 }
 
 /// A system by what is known of it.
-pub(crate) enum Kind<T: Scalar> {
+pub(crate) enum AnySolver<T: Scalar> {
     /// The entries of the matrix.
     Matrix(Box<AutoSolver<T>>),
     /// Its products; the matrix on the device if it is one.
@@ -36,18 +36,18 @@ pub(crate) enum Kind<T: Scalar> {
 macro_rules! either {
     ($kind:expr, $system:ident => $what:expr) => {
         match $kind {
-            Kind::Matrix($system) => $what,
-            Kind::Operator($system, _) => $what,
+            AnySolver::Matrix($system) => $what,
+            AnySolver::Operator($system, _) => $what,
         }
     };
 }
 pub(crate) use either;
 
-impl<T: Scalar> Kind<T> {
+impl<T: Scalar> AnySolver<T> {
     pub(crate) fn as_matrix(&self) -> Option<&AutoSolver<T>> {
         match self {
-            Kind::Matrix(system) => Some(system),
-            Kind::Operator(..) => None,
+            AnySolver::Matrix(system) => Some(system),
+            AnySolver::Operator(..) => None,
         }
     }
     fn chosen(&self) -> &Choices {
@@ -59,17 +59,17 @@ impl<T: Scalar> Kind<T> {
     /// Rows and columns.
     pub(crate) fn shape(&self) -> (usize, usize) {
         match self {
-            Kind::Matrix(system) => (system.matrix().rows, system.matrix().cols),
-            Kind::Operator(system, _) => system.shape(),
+            AnySolver::Matrix(system) => (system.matrix().rows, system.matrix().cols),
+            AnySolver::Operator(system, _) => system.shape(),
         }
     }
 }
 
 impl<T: Scalar> Prepared<T> {
     pub(crate) fn new(
-        system: Kind<T>,
+        system: AnySolver<T>,
         refined: Option<Refined<T>>,
-        memory: Option<Memory>,
+        memory: Option<RememberedMethod>,
         x0: Option<Vec<T>>,
     ) -> Self {
         let mut outcome = Outcome::default();
@@ -161,11 +161,11 @@ impl<T: Scalar> Prepared<T> {
         Error::check_length(operation, "a column of b", rows, b.nrows())?;
         Error::check_length(operation, "a column of x", cols, x.nrows())?;
         let together = match &mut self.system {
-            Kind::Matrix(system) => {
+            AnySolver::Matrix(system) => {
                 system.check_values()?;
                 if self.refined.is_none() { system.together(b.ncols())? } else { None }
             }
-            Kind::Operator(..) => None,
+            AnySolver::Operator(..) => None,
         };
         let step = together.unwrap_or(1);
         let mut outcomes = Vec::new();
@@ -173,7 +173,7 @@ impl<T: Scalar> Prepared<T> {
             let columns = s![.., first..b.ncols().min(first + step)];
             let (b, mut x) = (b.slice(columns), x.slice_mut(columns));
             let joint = match &mut self.system {
-                Kind::Matrix(system) if together.is_some() => iterate_together(system, b, x.view_mut())?,
+                AnySolver::Matrix(system) if together.is_some() => iterate_together(system, b, x.view_mut())?,
                 _ => vec![None],
             };
             for ((b, x), joint) in b.columns().into_iter().zip(x.columns_mut()).zip(joint) {
@@ -255,12 +255,12 @@ impl<T: Scalar> Prepared<T> {
             });
         }
         let x = match system {
-            Kind::Matrix(system) => {
+            AnySolver::Matrix(system) => {
                 system.check_values()?;
                 system.note_remarks(outcome);
                 system.solve_on_device(outcome, fill, watch)?
             }
-            Kind::Operator(system, _) => system.solve_on_device(outcome, fill, watch)?,
+            AnySolver::Operator(system, _) => system.solve_on_device(outcome, fill, watch)?,
         };
         Ok((x, &self.outcome))
     }
@@ -272,7 +272,7 @@ impl<T: Scalar> Prepared<T> {
     /// or columns are solved in another order or scale.
     pub fn observe(&mut self, observer: Option<Observer<T>>) -> Result<()> {
         match (&mut self.system, &self.refined) {
-            (Kind::Matrix(system), None) => system.observe(observer),
+            (AnySolver::Matrix(system), None) => system.observe(observer),
             _ => Err(Error::Unsupported {
                 operation: "an observer of iterations".into(),
                 message:
@@ -305,10 +305,10 @@ impl<T: Scalar> Prepared<T> {
             system.check_values()?;
             system.note_remarks(outcome);
         }
-        let solve = |system: &mut Kind<T>, b: &[T], x: &mut [T]| match (system, refined) {
-            (Kind::Operator(system, _), _) => system.solve(outcome, (b, x), watch),
-            (Kind::Matrix(system), Some(refined)) => refined.solve(system, outcome, (b, x), watch),
-            (Kind::Matrix(system), None) => {
+        let solve = |system: &mut AnySolver<T>, b: &[T], x: &mut [T]| match (system, refined) {
+            (AnySolver::Operator(system, _), _) => system.solve(outcome, (b, x), watch),
+            (AnySolver::Matrix(system), Some(refined)) => refined.solve(system, outcome, (b, x), watch),
+            (AnySolver::Matrix(system), None) => {
                 let solved_by = system.solve(outcome, (b, x), watch)?;
                 if let (Some(memory), Some((method, preconditioner))) = (memory, solved_by) {
                     memory.keep(&method, &preconditioner);
@@ -377,9 +377,9 @@ impl<T: Scalar> Prepared<T> {
     pub fn update_values(&mut self, values: &[T]) -> Result<()> {
         let workers = self.device().workers();
         let updated = parallel::on(workers, || match (&mut self.system, &mut self.refined) {
-            (Kind::Matrix(system), Some(refined)) => refined.update_values(system, values),
-            (Kind::Matrix(system), None) => system.update_values(values),
-            (Kind::Operator(..), _) => Err(Error::Unsupported {
+            (AnySolver::Matrix(system), Some(refined)) => refined.update_values(system, values),
+            (AnySolver::Matrix(system), None) => system.update_values(values),
+            (AnySolver::Operator(..), _) => Err(Error::Unsupported {
                 operation: "new values for an operator".into(),
                 message: "it has none that are known; prepare a system with the new operator".into(),
             }),
@@ -401,8 +401,8 @@ impl<T: Scalar> Prepared<T> {
     /// The matrix on the device, in the row order of the device; `None` for an operator.
     pub fn matrix(&self) -> Option<Matrix<T>> {
         match &self.system {
-            Kind::Matrix(system) => Some(system.matrix()),
-            Kind::Operator(_, matrix) => *matrix,
+            AnySolver::Matrix(system) => Some(system.matrix()),
+            AnySolver::Operator(_, matrix) => *matrix,
         }
     }
     /// The ratio of the matrix on the device to the one given: a power of two, so that no square of a product

@@ -5,18 +5,21 @@ use lacuna_formats::Csr;
 use lacuna_solvers::{Options, method, preconditioner};
 
 /// What is remembered for a structure, a number type and a device.
-pub(crate) struct Memory(Cached);
+pub(crate) struct RememberedMethod(Cached);
 
 /// A method and a preconditioner by name.
 pub(crate) type Pair = (String, String);
 
-impl Memory {
+impl RememberedMethod {
     /// The memory of a matrix on a device: a file as for [`crate::tune_format`].
     pub(crate) fn of<T: Scalar>(dev: &Device, a: &Csr<T>) -> Self {
         let device = dev.info();
         let hash = format!("{:032x}", a.structure_hash());
         let (units, version) = (device.units.to_string(), env!("CARGO_PKG_VERSION"));
-        Memory(Cached::new("method", &[&hash, T::KIND.name(), device.backend, &device.name, &units, version]))
+        RememberedMethod(Cached::new(
+            "method",
+            &[&hash, T::KIND.name(), device.backend, &device.name, &units, version],
+        ))
     }
 
     /// The pair remembered, if these names are still known.

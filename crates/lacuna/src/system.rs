@@ -1,6 +1,6 @@
 //! The builder of a linear system. Whatever is not set is chosen when it is prepared.
-use crate::prepared::{Kind, Prepared};
-use crate::remembered_method::Memory;
+use crate::prepared::{AnySolver, Prepared};
+use crate::remembered_method::RememberedMethod;
 use crate::{AsVector, Place, tune_format};
 use lacuna_engine::{Device, Error, Format, LinOp, Result, Scalar};
 use lacuna_formats::{Csr, parallel};
@@ -376,7 +376,7 @@ impl<T: Scalar> LinearSystem<T> {
             });
         }
         let system = OperatorSolver::new(dev, &*operator, format, request)?;
-        Ok(Prepared::new(Kind::Operator(Box::new(system), matrix), None, None, x0))
+        Ok(Prepared::new(AnySolver::Operator(Box::new(system), matrix), None, None, x0))
     }
 }
 
@@ -392,15 +392,15 @@ fn solved<T: Scalar>(
     watch: Option<SetupWatch<'_>>,
 ) -> Result<Prepared<T>> {
     let tunes = matches!(request.method, MethodChoice::Tune);
-    let memory = tunes.then(|| Memory::of(dev, &request.a));
+    let memory = tunes.then(|| RememberedMethod::of(dev, &request.a));
     let recalls = matches!(request.preconditioner, PreconditionerChoice::Auto);
-    request.remembered = memory.as_ref().filter(|_| recalls).and_then(Memory::recall::<T>);
+    request.remembered = memory.as_ref().filter(|_| recalls).and_then(RememberedMethod::recall::<T>);
     let mut system = place(dev, request, watch)?;
     if tunes && !recalls {
         let remark = "tune recalls a method with its preconditioner: with one named, the method is chosen";
         system.remark(remark.into());
     }
-    Ok(Prepared::new(Kind::Matrix(Box::new(system)), None, memory, x0))
+    Ok(Prepared::new(AnySolver::Matrix(Box::new(system)), None, memory, x0))
 }
 
 /// A system of a matrix that is solved with corrections in the narrower type.
@@ -419,7 +419,7 @@ fn refined<T: Scalar>(
     if tunes {
         outer.remark("refine recalls no method: tune chooses one".into());
     }
-    Ok(Prepared::new(Kind::Matrix(Box::new(outer)), Some(refined), None, x0))
+    Ok(Prepared::new(AnySolver::Matrix(Box::new(outer)), Some(refined), None, x0))
 }
 
 /// Chooses what a request leaves open, measures formats if it asks for that, and puts the system on a device.

@@ -33,5 +33,5 @@ pub use measured::{BUDGET, Measured, four_digits};
 pub use samples::{Samples, Timing};
 pub use solve::digest;
 pub use system::{Subject, System, Typed};
-pub use target::{Case, Prepare, Target, of_matrices};
+pub use target::{Prepare, PreparedCase, Target, of_matrices};
 pub use task::{GMRES_ONCE, SPMV, Task};

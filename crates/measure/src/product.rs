@@ -1,7 +1,7 @@
 //! Repeated sparse products.
 use crate::solve::digest;
 use crate::system::Typed;
-use crate::target::Case;
+use crate::target::PreparedCase;
 use crate::{BUDGET, Measured, Samples, Task, four_digits};
 use lacuna::{Device, Result, Scalar, TimedProduct};
 use std::time::Instant;
@@ -30,7 +30,7 @@ fn digest_of<T: Scalar>(product: &TimedProduct<T>) -> Result<u64> {
     product.product().map(|y| digest(&y))
 }
 
-impl<T: Scalar> Case for Products<T> {
+impl<T: Scalar> PreparedCase for Products<T> {
     fn round(&mut self) -> Result<()> {
         self.once.push(self.product.time()?);
         self.reproducible &= digest_of(&self.product)? == self.first;

@@ -1,7 +1,7 @@
 //! Measures one method on one system by the protocol of Rupp et al. 2016 (doi:10.1145/2907944): a right-hand
 //! side of ones, all costs included except the matrix; then the parts separately.
 use crate::system::Typed;
-use crate::target::Case;
+use crate::target::PreparedCase;
 use crate::{GMRES_ONCE, Measured, Samples, Task, four_digits};
 use fnv::FnvHasher;
 use lacuna::formats::convert;
@@ -107,7 +107,7 @@ impl<T: Scalar> Solves<T> {
     }
 }
 
-impl<T: Scalar> Case for Solves<T> {
+impl<T: Scalar> PreparedCase for Solves<T> {
     fn round(&mut self) -> Result<()> {
         let Solves { dev, method, a, m, stop, solver, b, x, first, reproducible, .. } = self;
         // One uncounted solve of each kind runs first, as for the peers: it meets the memory and the caches

@@ -7,26 +7,26 @@ use crate::{Measured, SPMV, Subject, Task};
 use lacuna::{Device, DeviceInfo, DeviceOptions, Error, Result, Scalar};
 
 /// A prepared case on a device.
-pub trait Case {
+pub trait PreparedCase {
     fn round(&mut self) -> Result<()>;
     fn measured(&self) -> Option<Measured>;
 }
 
 /// Prepares a case and runs it once.
-pub type Prepare = fn(&Device, &Subject, &Task) -> Result<Box<dyn Case>>;
+pub type Prepare = fn(&Device, &Subject, &Task) -> Result<Box<dyn PreparedCase>>;
 
 /// Products and solves with a matrix.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for a subject without a matrix; those of the preparation.
-pub fn of_matrices(dev: &Device, subject: &Subject, task: &Task) -> Result<Box<dyn Case>> {
+pub fn of_matrices(dev: &Device, subject: &Subject, task: &Task) -> Result<Box<dyn PreparedCase>> {
     match subject {
         Subject::System(system) => with_system!(&**system, typed => of_matrix(dev, typed, task)),
         Subject::Vectors { .. } => Err(task.needs_matrix()),
     }
 }
 
-fn of_matrix<T: Scalar>(dev: &Device, system: &Typed<T>, task: &Task) -> Result<Box<dyn Case>> {
+fn of_matrix<T: Scalar>(dev: &Device, system: &Typed<T>, task: &Task) -> Result<Box<dyn PreparedCase>> {
     Ok(match task.method.as_str() {
         SPMV => Box::new(Products::new(dev, system, task)?),
         _ => Box::new(Solves::new(dev, system, task)?),
@@ -68,7 +68,7 @@ pub(crate) fn open(name: &str, options: DeviceOptions, prepare: Prepare) -> Resu
 struct Held {
     device: Device,
     copy: f64,
-    cases: Vec<Box<dyn Case>>,
+    cases: Vec<Box<dyn PreparedCase>>,
     prepare: Prepare,
 }
 

@@ -5,7 +5,7 @@ use crate::driver::{Arg, Event, Status};
 use crate::jit::{JIT_BUDGET, JIT_ENTER, JIT_SHORT_HISTORY};
 use crate::launches::Steps;
 use crate::one_group::PROGRAM_BUDGET;
-use crate::plan::{ADVANCE_MODE, Execution, HISTORY, Prepared};
+use crate::plan::{ADVANCE_MODE, Executable, Execution, HISTORY};
 use lacuna_engine::cells::{Instr, Machine};
 use lacuna_engine::encode::{self, real_bits, real_from_bits};
 use lacuna_engine::lower::Sweep;
@@ -37,7 +37,7 @@ fn word(words: &Words, at: u32) -> u64 {
 /// Queues rounds of one program.
 struct Rounds<'a> {
     dev: &'a OpenCl,
-    prepared: &'a mut Prepared,
+    prepared: &'a mut Executable,
     /// Operations with vectors, for each section.
     sections: [Vec<usize>; 3],
     /// Iterations that one run of `each` counts.
@@ -110,7 +110,7 @@ impl Rounds<'_> {
     /// Queues a read of the control block into one of the host's buffers.
     fn look(&mut self, place: usize) -> Result<Event, Status> {
         let jit = self.prepared.is_jit();
-        let Prepared { control, host, .. } = &mut *self.prepared;
+        let Executable { control, host, .. } = &mut *self.prepared;
         let words = if jit { host[place].len() } else { encode::CONTROL_WORDS as usize };
         let to = bytemuck::cast_slice_mut(&mut host[place][..words]);
         // SAFETY: the buffer is in a box that the plan owns; it is not accessed before the event has been
@@ -131,7 +131,7 @@ impl OpenCl {
     pub(crate) fn run_checked(
         &mut self,
         program: &Program,
-        prepared: &mut Box<Prepared>,
+        prepared: &mut Box<Executable>,
         run: Run<'_>,
     ) -> Result<Finish> {
         if prepared.epoch != self.store.epoch {
@@ -193,7 +193,7 @@ impl OpenCl {
         done
     }
 
-    fn run(&mut self, program: &Program, prepared: &mut Prepared, run: Run<'_>) -> Result<Finish> {
+    fn run(&mut self, program: &Program, prepared: &mut Executable, run: Run<'_>) -> Result<Finish> {
         let Run { limit, history, mut watch } = run;
         history.reset(limit);
         let (operation, kind) = (format!("running `{}`", program.name()), prepared.encoded.kind);

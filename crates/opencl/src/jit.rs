@@ -10,7 +10,7 @@ use lacuna_gpu::{Device, Laid, Layout, MatrixFacts, SEGMENT, background, has_sho
 use std::sync::{Arc, OnceLock};
 
 /// Windows, columns and values of repacked matrices, shared by all plans that use the same layout.
-pub(crate) type Entries = Arc<[Buffer; 3]>;
+pub(crate) type RepackedBuffers = Arc<[Buffer; 3]>;
 
 /// The program of a generated text: empty while it compiles, `None` if the compiler rejected it.
 pub(crate) type Compiled = Arc<OnceLock<Option<Program>>>;
@@ -19,14 +19,14 @@ pub(crate) type Compiled = Arc<OnceLock<Option<Program>>>;
 #[derive(Clone)]
 pub(crate) struct Generated {
     layout: Arc<Layout>,
-    entries: Entries,
+    entries: RepackedBuffers,
     /// The parameters of the blocks.
     params: Arc<Buffer>,
     compiled: Compiled,
 }
 
 /// What a backend caches for later plans.
-pub(crate) type PlanCache = lacuna_gpu::PlanCache<Entries, Generated>;
+pub(crate) type PlanCache = lacuna_gpu::PlanCache<RepackedBuffers, Generated>;
 
 /// A generated kernel with its buffers.
 pub(crate) struct Jit {
@@ -143,7 +143,7 @@ impl OpenCl {
         e: &Encoded,
         operation: &str,
         plans: &mut PlanCache,
-    ) -> Result<Option<(Layout, Laid<Entries>)>> {
+    ) -> Result<Option<(Layout, Laid<RepackedBuffers>)>> {
         let n = e.n as usize;
         let (segments, units) = (n.div_ceil(SEGMENT), self.together());
         let most = self.driver.device.largest_group.min(1024) / SEGMENT;

@@ -28,11 +28,11 @@ pub(crate) struct Planned {
     /// The serial of its program.
     pub(crate) program: u32,
     /// `None` for a program that runs step by step.
-    pub(crate) prepared: Option<Box<Prepared>>,
+    pub(crate) prepared: Option<Box<Executable>>,
 }
 
 /// A program in the backend's own form.
-pub(crate) struct Prepared {
+pub(crate) struct Executable {
     pub(crate) encoded: Encoded,
     table: Buffer,
     names: Buffer,
@@ -52,7 +52,7 @@ pub(crate) struct Prepared {
     pub(crate) host: [Vec<u64>; 3],
 }
 
-impl Prepared {
+impl Executable {
     /// Whether its kernels were never launched.
     pub(crate) fn is_fresh(&self) -> bool {
         self.bound.is_none()
@@ -74,7 +74,7 @@ const ADVANCE_CONTROL: u32 = 8;
 pub(crate) const HISTORY: usize = History::CAPACITY as usize + 2;
 
 impl OpenCl {
-    pub(crate) fn prepare(&mut self, program: &Program) -> Result<Box<Prepared>> {
+    pub(crate) fn prepare(&mut self, program: &Program) -> Result<Box<Executable>> {
         let operation = format!("planning `{}`", program.name());
         self.store.check(program)?;
         self.check_mode(&operation)?;
@@ -118,7 +118,7 @@ impl OpenCl {
             }
         };
         let host = [0; 3].map(|_| vec![0; words]);
-        Ok(Box::new(Prepared {
+        Ok(Box::new(Executable {
             values: self.store.values,
             epoch: self.store.epoch,
             encoded,
@@ -145,7 +145,7 @@ impl OpenCl {
     }
 
     /// Switches to the generated kernel if it has been compiled.
-    pub(crate) fn take_jit(&mut self, prepared: &mut Prepared, operation: &str) -> Result<()> {
+    pub(crate) fn take_jit(&mut self, prepared: &mut Executable, operation: &str) -> Result<()> {
         let Some(generated) = prepared.awaited.take() else { return Ok(()) };
         match self.jit_state(&prepared.encoded, generated, operation)? {
             JitState::Ready(jit, advance) => {
@@ -183,7 +183,7 @@ impl OpenCl {
     }
 
     /// Sets the kernels' buffer arguments to the current buffers.
-    pub(crate) fn bind(&mut self, prepared: &mut Prepared) -> Result<()> {
+    pub(crate) fn bind(&mut self, prepared: &mut Executable) -> Result<()> {
         let kind = prepared.encoded.kind;
         self.store.settle(&self.driver, kind)?;
         self.store.buffers(&self.driver, kind)?;
@@ -194,7 +194,7 @@ impl OpenCl {
         let (arena, cells) = self.store.buffers(&self.driver, kind)?;
         let stale = || Error::Stale { operation: "setting arguments".into(), what: "buffer" };
         let scratch = self.scratch.as_ref().ok_or_else(stale)?;
-        let Prepared { table, names, control, advance, execution, .. } = prepared;
+        let Executable { table, names, control, advance, execution, .. } = prepared;
         let common = [arena, arena, table, names, cells, control, &scratch.history].map(Arg::Buffer);
         let sums = [&scratch.partials, &scratch.counter].map(Arg::Buffer);
         let set = |kernel: &mut Kernel, own: &[Arg<'_>]| -> Result<()> {

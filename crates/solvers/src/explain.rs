@@ -108,7 +108,7 @@ pub(crate) fn unmatched<T: Scalar>(a: &Csr<T>) -> Option<String> {
 /// zero, so that a constant can be added to `x`.
 fn null_of_constants<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
     let n = a.rows();
-    let mut parts = Parts::new(n);
+    let mut parts = UnionFind::new(n);
     let (mut row, mut column) = (vec![[0.0; 3]; n], vec![[0.0; 3]; n]);
     for (i, j, v) in a.entries() {
         parts.join(i, j);
@@ -161,11 +161,11 @@ fn null_of_constants<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
 }
 
 /// Disjoint sets of rows (union-find); each row holds its parent.
-struct Parts(Vec<u32>);
+struct UnionFind(Vec<u32>);
 
-impl Parts {
+impl UnionFind {
     fn new(n: usize) -> Self {
-        Parts((0..n as u32).collect())
+        UnionFind((0..n as u32).collect())
     }
     fn root(&mut self, mut i: usize) -> usize {
         while self.0[i] as usize != i {

@@ -44,7 +44,7 @@ struct State {
 /// What all threads see.
 struct Shared {
     barrier: Barrier,
-    plan: Plan,
+    plan: Scenario,
     rows: [UnsafeCell<usize>; ROWS],
     sums: [[UnsafeCell<usize>; ROWS]; 2],
     states: [UnsafeCell<State>; ROWS],
@@ -52,7 +52,7 @@ struct Shared {
 
 /// What happens in a run.
 #[derive(Clone, Copy)]
-struct Plan {
+struct Scenario {
     threads: usize,
     stretches: usize,
     steps: usize,
@@ -177,7 +177,7 @@ unsafe fn join(data: *const (), thread: usize) {
 }
 
 /// A run; its end must be that of one thread alone, and no other thread may be inside when it is there.
-fn run(plan: Plan) -> State {
+fn run(plan: Scenario) -> State {
     let state = State { number: 1, steps: 0, cancelled: false };
     let shared = Shared {
         barrier: Barrier::new(plan.threads),
@@ -205,9 +205,9 @@ fn run(plan: Plan) -> State {
     state
 }
 
-fn every_end_is_that_of_one_thread(what: &str, preemptions: Option<usize>, plan: Plan) {
+fn every_end_is_that_of_one_thread(what: &str, preemptions: Option<usize>, plan: Scenario) {
     explore(what, plan.threads, preemptions, move || {
-        let alone = Plan { threads: 1, parts: None, cancels: None, ..plan };
+        let alone = Scenario { threads: 1, parts: None, cancels: None, ..plan };
         let got = run(plan);
         // A run that is cancelled ends at one of its steps.
         let mut want = State { number: 1, steps: 0, cancelled: got.cancelled };
@@ -223,7 +223,8 @@ fn every_end_is_that_of_one_thread(what: &str, preemptions: Option<usize>, plan:
     });
 }
 
-const PLAN: Plan = Plan { threads: 2, stretches: 3, steps: 1, parts: None, cancels: None, gather: false };
+const PLAN: Scenario =
+    Scenario { threads: 2, stretches: 3, steps: 1, parts: None, cancels: None, gather: false };
 
 #[test]
 fn one_joins_at_any_time() {
@@ -232,37 +233,37 @@ fn one_joins_at_any_time() {
 
 #[test]
 fn one_joins_and_the_caller_waits_for_it() {
-    every_end_is_that_of_one_thread("one joins, waited for", Some(4), Plan { gather: true, ..PLAN });
+    every_end_is_that_of_one_thread("one joins, waited for", Some(4), Scenario { gather: true, ..PLAN });
 }
 
 #[test]
 fn one_joins_is_told_to_leave_and_joins_again() {
-    let plan = Plan { stretches: 4, parts: Some(0), ..PLAN };
+    let plan = Scenario { stretches: 4, parts: Some(0), ..PLAN };
     every_end_is_that_of_one_thread("one leaves and joins again", Some(4), plan);
-    let plan = Plan { steps: 2, parts: Some(1), ..PLAN };
+    let plan = Scenario { steps: 2, parts: Some(1), ..PLAN };
     every_end_is_that_of_one_thread("one leaves within a stretch", Some(4), plan);
-    let plan = Plan { parts: Some(2), ..PLAN };
+    let plan = Scenario { parts: Some(2), ..PLAN };
     every_end_is_that_of_one_thread("one is told to leave at the end", Some(4), plan);
 }
 
 #[test]
 fn one_joins_and_the_run_is_cancelled() {
-    every_end_is_that_of_one_thread("cancelled", Some(4), Plan { steps: 2, cancels: Some(0), ..PLAN });
-    let plan = Plan { parts: Some(0), cancels: Some(0), ..PLAN };
+    every_end_is_that_of_one_thread("cancelled", Some(4), Scenario { steps: 2, cancels: Some(0), ..PLAN });
+    let plan = Scenario { parts: Some(0), cancels: Some(0), ..PLAN };
     every_end_is_that_of_one_thread("told to leave and cancelled at once", Some(4), plan);
 }
 
 #[test]
 fn two_join_leave_and_join_again() {
-    let plan = Plan { threads: 3, ..PLAN };
+    let plan = Scenario { threads: 3, ..PLAN };
     every_end_is_that_of_one_thread("two join", Some(1), plan);
-    every_end_is_that_of_one_thread("two leave and join again", Some(1), Plan { parts: Some(0), ..plan });
+    every_end_is_that_of_one_thread("two leave and join again", Some(1), Scenario { parts: Some(0), ..plan });
 }
 
 #[test]
 #[ignore = "minutes"]
 fn two_join_with_more_preemptions() {
-    let plan = Plan { threads: 3, stretches: 1, ..PLAN };
-    every_end_is_that_of_one_thread("two join, waited for", Some(1), Plan { gather: true, ..plan });
+    let plan = Scenario { threads: 3, stretches: 1, ..PLAN };
+    every_end_is_that_of_one_thread("two join, waited for", Some(1), Scenario { gather: true, ..plan });
     every_end_is_that_of_one_thread("two join, two preemptions", Some(2), plan);
 }

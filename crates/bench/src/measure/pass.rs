@@ -2,7 +2,9 @@
 use lacuna::backend::{History, Plan, Run};
 use lacuna::{Cell, Device, Error, Pass, Recorder, Result, Scalar, Scope, Vector};
 use lacuna_measure::number::with_type;
-use lacuna_measure::{BUDGET, Case, Measured, Samples, Subject, Task, digest, four_digits, of_matrices};
+use lacuna_measure::{
+    BUDGET, Measured, PreparedCase, Samples, Subject, Task, digest, four_digits, of_matrices,
+};
 use std::time::Instant;
 
 /// A pass by name, with the numbers of vectors it reads and writes.
@@ -31,7 +33,7 @@ pub(super) const TINY: f64 = 1e-30;
 ///
 /// # Errors
 /// Of the preparation.
-pub(crate) fn also_passes(dev: &Device, subject: &Subject, task: &Task) -> Result<Box<dyn Case>> {
+pub(crate) fn also_passes(dev: &Device, subject: &Subject, task: &Task) -> Result<Box<dyn PreparedCase>> {
     let Subject::Vectors { kind, n } = subject else { return of_matrices(dev, subject, task) };
     Ok(with_type!(*kind, T => Box::new(Passes::<T>::new(dev, &task.method, *n)?)))
 }
@@ -89,7 +91,7 @@ impl<T: Scalar> Passes<T> {
     }
 }
 
-impl<T: Scalar> Case for Passes<T> {
+impl<T: Scalar> PreparedCase for Passes<T> {
     fn round(&mut self) -> Result<()> {
         let time = self.time()?;
         self.once.push(time);
@@ -137,7 +139,7 @@ fn named<T: Scalar>(name: &str, v: &[Vector<T>], c: Cell<T>, sums: [Cell<T>; 3])
 #[cfg(test)]
 mod tests {
     use super::{PASSES, Passes};
-    use lacuna_measure::Case;
+    use lacuna_measure::PreparedCase;
 
     #[test]
     fn passes_move_what_the_list_says() {

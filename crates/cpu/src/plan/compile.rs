@@ -2,7 +2,7 @@
 use crate::pass::fused::Fused;
 use crate::plan::divide::{Lengths, Shares};
 use crate::plan::rolled::Rolled;
-use crate::plan::step::{Dot, Kind, Step, Term, Update};
+use crate::plan::step::{Dot, Step, StepKind, Term, Update};
 use crate::spmv::{AnyStored, Stored};
 use crate::tri_solve::{AnySolved, Solved};
 use lacuna_engine::cells::Instr;
@@ -99,37 +99,37 @@ impl Compiled {
     fn step(&mut self, op: &Op, store: &HostStore, lengths: &mut Lengths) -> Result<Step> {
         let mut work = op.n() * op.sweep.vector_count();
         let kind = match &op.kind {
-            OpKind::Sweep => Kind::Sweep,
+            OpKind::Sweep => StepKind::Sweep,
             &OpKind::Spmv { a, x, y } => {
                 work += a.nnz;
-                Kind::Spmv { a: stored(store, a, op.sweep.name())?, x: x.slot, y: y.slot, columns: 1 }
+                StepKind::Spmv { a: stored(store, a, op.sweep.name())?, x: x.slot, y: y.slot, columns: 1 }
             }
             &OpKind::Spmm { a, x, y } => {
                 let columns = x.columns as u32;
                 work += (a.nnz + a.rows) * x.columns;
                 let (a, x, y) = (stored(store, a, op.sweep.name())?, x.first, y.first);
                 match with_each!(&a, a => a.takes_columns(columns)) {
-                    true => Kind::Spmm { a, x, y, columns },
-                    false => Kind::Spmv { a, x, y, columns },
+                    true => StepKind::Spmm { a, x, y, columns },
+                    false => StepKind::Spmv { a, x, y, columns },
                 }
             }
             &(OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. }) => {
                 work += op.n();
                 let (first, columns, w, h) = (v.first, h.count, w.slot, h.first);
                 match op.kind {
-                    OpKind::BasisAxpy { add, .. } => Kind::BasisAxpy { first, columns, w, h, add },
-                    _ => Kind::BasisDot { first, columns, w, h },
+                    OpKind::BasisAxpy { add, .. } => StepKind::BasisAxpy { first, columns, w, h, add },
+                    _ => StepKind::BasisDot { first, columns, w, h },
                 }
             }
             &OpKind::TriSolve { a, b, x } => {
                 work += a.nnz;
                 let a = solved(store, a, self.threads, op.sweep.name())?;
-                Kind::TriSolve { a, b: b.slot, x: x.slot }
+                StepKind::TriSolve { a, b: b.slot, x: x.slot }
             }
             OpKind::Host { f, x, y } => {
                 self.calls_host = true;
                 work += op.n();
-                Kind::Host { f: f.clone(), x: x.slot, cols: x.len, y: y.slot }
+                StepKind::Host { f: f.clone(), x: x.slot, cols: x.len, y: y.slot }
             }
         };
         let shares = lengths.of(op.n(), &kind);
@@ -151,7 +151,7 @@ impl Compiled {
             Operand::Matrix(_) | Operand::Cells(..) => false,
         });
         let narrow = updates.iter().any(|update| update.rounds);
-        let loops = matches!(kind, Kind::Sweep) && !op.sweep.kind().is_complex() && !narrow;
+        let loops = matches!(kind, StepKind::Sweep) && !op.sweep.kind().is_complex() && !narrow;
         let fused = loops.then(|| Fused::find(&updates, &dots)).flatten();
         let rotates = |i: &Instr| matches!(i, Instr::Rotate { .. } | Instr::BackSubstitute { .. });
         let rotates = before.iter().chain(&*after).any(rotates);
@@ -229,7 +229,7 @@ fn gather(dots: &mut [Dot]) {
 impl Compiled {
     /// The step that computes the pieces before a product with a matrix that has some.
     fn pieces_before(&mut self, step: &Step) -> Option<Step> {
-        let Kind::Spmv { a, x, columns, .. } = &step.kind else { return None };
+        let StepKind::Spmv { a, x, columns, .. } = &step.kind else { return None };
         let sums = with_each!(a, a => a.partial_sums());
         if sums == 0 {
             return None;
@@ -237,7 +237,7 @@ impl Compiled {
         self.pieces = self.pieces.max(sums * *columns as usize);
         let guards = step.before.iter().filter(|instr| matches!(instr, Instr::OnlyIf { .. }));
         Some(Step {
-            kind: Kind::Pieces { a: a.clone(), x: *x, columns: *columns },
+            kind: StepKind::Pieces { a: a.clone(), x: *x, columns: *columns },
             rounds: false,
             n: 0,
             before: guards.copied().collect(),
@@ -261,17 +261,20 @@ fn mark_meetings(steps: &mut [Step]) {
         let multiplies = |step: &Step| {
             matches!(
                 step.kind,
-                Kind::Spmv { .. } | Kind::Spmm { .. } | Kind::TriSolve { .. } | Kind::Host { .. }
+                StepKind::Spmv { .. }
+                    | StepKind::Spmm { .. }
+                    | StepKind::TriSolve { .. }
+                    | StepKind::Host { .. }
             )
         };
         let step = &steps[i];
-        let idle = matches!(step.kind, Kind::Sweep) && step.n == 0;
+        let idle = matches!(step.kind, StepKind::Sweep) && step.n == 0;
         let decides = |code: &[Instr]| code.iter().any(Instr::is_control);
         let rowwise = !decides(&step.after)
             && steps.get(i + 1).is_some_and(|next| {
                 !decides(&next.before)
                     && !multiplies(next)
-                    && !matches!(next.kind, Kind::Pieces { .. })
+                    && !matches!(next.kind, StepKind::Pieces { .. })
                     && step.shares == next.shares
             });
         steps[i].meet = !idle && (step.sums() > 0 || !rowwise || multiplies(step));

@@ -1,5 +1,5 @@
 //! Division of rows among threads.
-use crate::plan::step::Kind;
+use crate::plan::step::StepKind;
 use crate::spmv::AnyStored;
 use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::with_each;
@@ -13,12 +13,14 @@ pub(crate) struct Lengths(Vec<(usize, Option<AnyStored>)>);
 
 impl Lengths {
     /// The index of a step's length.
-    pub(crate) fn of(&mut self, n: usize, kind: &Kind) -> usize {
+    pub(crate) fn of(&mut self, n: usize, kind: &StepKind) -> usize {
         let at = self.0.iter().position(|(known, _)| *known == n).unwrap_or_else(|| {
             self.0.push((n, None));
             self.0.len() - 1
         });
-        if let (Kind::Spmv { a, .. } | Kind::Spmm { a, .. }, matrix @ None) = (kind, &mut self.0[at].1) {
+        if let (StepKind::Spmv { a, .. } | StepKind::Spmm { a, .. }, matrix @ None) =
+            (kind, &mut self.0[at].1)
+        {
             *matrix = Some(a.clone());
         }
         at

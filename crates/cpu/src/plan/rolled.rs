@@ -58,7 +58,7 @@ impl Operands for Step {
 #[cfg(test)]
 mod tests {
     use crate::plan::compile::Compiled;
-    use crate::plan::step::Kind;
+    use crate::plan::step::StepKind;
     use lacuna_engine::{Cells, Device, Operands, Pass, Recorder, Reference};
 
     #[test]
@@ -86,8 +86,8 @@ mod tests {
         for step in [0, 1, 2, 7, 0, 5, 3] {
             let [dot, axpy] = rolled.at(step) else { panic!("not two steps") };
             for each in [dot, axpy] {
-                let (Kind::BasisDot { first, columns, w, h } | Kind::BasisAxpy { first, columns, w, h, .. }) =
-                    each.kind
+                let (StepKind::BasisDot { first, columns, w, h }
+                | StepKind::BasisAxpy { first, columns, w, h, .. }) = each.kind
                 else {
                     panic!("no basis")
                 };

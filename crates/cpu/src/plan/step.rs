@@ -35,7 +35,7 @@ pub(crate) struct Dot {
 
 /// The operation of a step before its sweep.
 #[derive(Clone)]
-pub(crate) enum Kind {
+pub(crate) enum StepKind {
     Sweep,
     /// Column by column: column `j` of `x` is vector `x + j`, likewise for `y`.
     Spmv {
@@ -86,18 +86,19 @@ pub(crate) enum Kind {
     },
 }
 
-impl Kind {
+impl StepKind {
     /// Calls `each` with every slot, cell and count that differs between the steps of a rolled iteration.
     #[inline]
     pub(crate) fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
         match self {
-            Kind::Sweep => {}
-            Kind::Pieces { x, .. } => each(x),
-            Kind::Spmv { x, y, .. } | Kind::Spmm { x, y, .. } | Kind::Host { x, y, .. } => {
+            StepKind::Sweep => {}
+            StepKind::Pieces { x, .. } => each(x),
+            StepKind::Spmv { x, y, .. } | StepKind::Spmm { x, y, .. } | StepKind::Host { x, y, .. } => {
                 [x, y].into_iter().for_each(each);
             }
-            Kind::TriSolve { b, x, .. } => [b, x].into_iter().for_each(each),
-            Kind::BasisDot { first, columns, w, h } | Kind::BasisAxpy { first, columns, w, h, .. } => {
+            StepKind::TriSolve { b, x, .. } => [b, x].into_iter().for_each(each),
+            StepKind::BasisDot { first, columns, w, h }
+            | StepKind::BasisAxpy { first, columns, w, h, .. } => {
                 [first, columns, w, h].into_iter().for_each(each);
             }
         }
@@ -107,7 +108,7 @@ impl Kind {
 /// A prepared operation.
 #[derive(Clone)]
 pub(crate) struct Step {
-    pub(crate) kind: Kind,
+    pub(crate) kind: StepKind,
     /// Whether the vectors written by the operation are narrow.
     pub(crate) rounds: bool,
     pub(crate) n: usize,
@@ -130,12 +131,13 @@ pub(crate) struct Step {
 impl Step {
     /// Number of sums over all rows that the step computes.
     pub(crate) fn sums(&self) -> usize {
-        self.dots.len() + if let Kind::BasisDot { columns, .. } = self.kind { columns as usize } else { 0 }
+        self.dots.len()
+            + if let StepKind::BasisDot { columns, .. } = self.kind { columns as usize } else { 0 }
     }
     /// Matrix entries and vector elements touched.
     pub(crate) fn work(&self) -> usize {
         let columns = match self.kind {
-            Kind::BasisDot { columns, .. } | Kind::BasisAxpy { columns, .. } => columns as usize,
+            StepKind::BasisDot { columns, .. } | StepKind::BasisAxpy { columns, .. } => columns as usize,
             _ => 0,
         };
         self.work + columns * self.n

@@ -3,7 +3,7 @@ use crate::pass::dot::SegmentSums;
 use crate::pass::update::BoundTerm;
 use crate::plan::compile::Compiled;
 use crate::plan::rolled::Rolled;
-use crate::plan::step::{Kind, Step};
+use crate::plan::step::{Step, StepKind};
 use crate::run::arena::{Arena, HELD_UP, Private, Quickest, Thread};
 use crate::run::barrier::{Barrier, CANCEL, FAIL, PART, Running};
 use crate::run::gang::{Gang, Helpers, Task};
@@ -312,7 +312,7 @@ impl<T: Scalar> Shared<'_, T> {
         }
         let mut wishes = 0;
         if me == 0
-            && let Kind::Host { f, x, cols, y } = &step.kind
+            && let StepKind::Host { f, x, cols, y } = &step.kind
         {
             let [x, y] = [x, y].map(|v| self.vectors[*v as usize]);
             // SAFETY: two vectors of these lengths, which no other thread accesses before the barrier below.
@@ -320,7 +320,7 @@ impl<T: Scalar> Shared<'_, T> {
                 unsafe { (std::slice::from_raw_parts(x, *cols), std::slice::from_raw_parts_mut(y, step.n)) };
             wishes = self.unless_failed(f.call(x, y));
         }
-        if let Kind::TriSolve { a, b, x } = &step.kind {
+        if let StepKind::TriSolve { a, b, x } = &step.kind {
             let vectors = [b, x].map(|v| self.vectors[*v as usize]);
             if let Some(a) = a.get::<T>() {
                 // SAFETY: two vectors of the matrix's length; all threads run the same steps and passed a barrier
@@ -332,7 +332,7 @@ impl<T: Scalar> Shared<'_, T> {
         let borders = &self.compiled.divisions[step.shares];
         let count = step.n.div_ceil(SEGMENT);
         let segments = match &step.kind {
-            Kind::Pieces { a, .. } => match a.get::<T>() {
+            StepKind::Pieces { a, .. } => match a.get::<T>() {
                 Some(Stored::Hyb(a)) => hyb::share(a, me, threads),
                 _ => 0..0,
             },
@@ -348,7 +348,7 @@ impl<T: Scalar> Shared<'_, T> {
         // SAFETY: the rows of this thread; products read vectors that no step writes before the next barrier.
         let run = || unsafe { share::run(self.arch, &share) };
         match &step.kind {
-            Kind::Spmv { a, .. } if a.get::<T>().is_some_and(Stored::is_foreign) => {
+            StepKind::Spmv { a, .. } if a.get::<T>().is_some_and(Stored::is_foreign) => {
                 wishes |= self.foreign(run)
             }
             _ => run(),
@@ -360,7 +360,7 @@ impl<T: Scalar> Shared<'_, T> {
         // SAFETY: all threads have written their segments, and write to the other half next.
         let all = unsafe { std::slice::from_raw_parts(sums, count * step.sums()) };
         let mut sums = SegmentSums { all, count };
-        if let Kind::BasisDot { columns, h, .. } = step.kind {
+        if let StepKind::BasisDot { columns, h, .. } = step.kind {
             sums.next(&mut machine.cells[h as usize..(h + columns) as usize]);
         }
         for dot in &step.dots {

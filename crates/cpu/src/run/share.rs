@@ -3,7 +3,7 @@ use crate::pass::dot::{dot_segment, dot_segments, weighted_segment};
 use crate::pass::fused;
 use crate::pass::sweep;
 use crate::pass::update::{Bound, BoundTerm, accumulate, round, update};
-use crate::plan::step::{Dot, Kind, Step};
+use crate::plan::step::{Dot, Step, StepKind};
 use crate::simd::known::Known;
 use crate::spmv::{Stored, hyb};
 use lacuna_engine::lower::Coefficient;
@@ -77,8 +77,8 @@ pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
             unsafe { chunks(simd, self.0) }
         }
     }
-    struct Columns<'a, T: Scalar>(&'a Share<'a, T>);
-    impl<T: Scalar> WithSimd for Columns<'_, T> {
+    struct ColumnTask<'a, T: Scalar>(&'a Share<'a, T>);
+    impl<T: Scalar> WithSimd for ColumnTask<'_, T> {
         type Output = ();
         #[inline(always)]
         fn with_simd<S: Simd>(self, _: S) {
@@ -87,7 +87,7 @@ pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
         }
     }
     match share.step.kind {
-        Kind::Spmm { .. } => arch.dispatch(Columns(share)),
+        StepKind::Spmm { .. } => arch.dispatch(ColumnTask(share)),
         _ => arch.dispatch(Inlined(share)),
     }
 }
@@ -98,7 +98,7 @@ pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
 /// As [`run`].
 #[inline(always)]
 unsafe fn columns<T: Scalar>(share: &Share<'_, T>) {
-    let Kind::Spmm { a, x, y, columns } = &share.step.kind else { return };
+    let StepKind::Spmm { a, x, y, columns } = &share.step.kind else { return };
     let Some(a) = a.get::<T>() else { return };
     let of = |first: u32| &share.vectors[first as usize..(first + columns) as usize];
     for segment in share.segments.clone() {
@@ -116,7 +116,7 @@ unsafe fn columns<T: Scalar>(share: &Share<'_, T>) {
 #[inline(always)]
 unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
     let Share { step, vectors, .. } = *share;
-    if let Kind::Pieces { a, x, columns } = &step.kind {
+    if let StepKind::Pieces { a, x, columns } = &step.kind {
         let Some(Stored::Hyb(a)) = a.get::<T>() else { return };
         for j in 0..*columns as usize {
             let sums = share.pieces.wrapping_add(j * a.partial_sums());
@@ -126,14 +126,14 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
         return;
     }
     // A single update runs as well in the loop of its shape.
-    let unlisted = matches!(step.kind, Kind::Sweep) && step.fused.is_none() && step.updates.len() > 1;
+    let unlisted = matches!(step.kind, StepKind::Sweep) && step.fused.is_none() && step.updates.len() > 1;
     let narrow = step.updates.iter().any(|update| update.rounds);
     let interpreted = !S::IS_SCALAR && !narrow && (Known::<T, S>::COMPLEX || unlisted);
     let bytes = match step.kind {
-        Kind::Sweep if interpreted && step.dots.is_empty() => usize::MAX,
-        Kind::BasisDot { .. } | Kind::BasisAxpy { .. } => BASIS_CHUNK_BYTES,
+        StepKind::Sweep if interpreted && step.dots.is_empty() => usize::MAX,
+        StepKind::BasisDot { .. } | StepKind::BasisAxpy { .. } => BASIS_CHUNK_BYTES,
         // The matrix also comes from cache for every column after the first.
-        Kind::Spmv { columns: 2.., .. } => 0,
+        StepKind::Spmv { columns: 2.., .. } => 0,
         _ => CHUNK_BYTES,
     };
     // Several sums at once do not read memory in order, which is harmless only in cache.
@@ -198,12 +198,12 @@ unsafe fn lead<T: Scalar, S: Simd>(
     // SAFETY: rows of this share, as the caller promises.
     unsafe {
         match &step.kind {
-            Kind::Sweep
-            | Kind::Spmm { .. }
-            | Kind::Pieces { .. }
-            | Kind::TriSolve { .. }
-            | Kind::Host { .. } => {}
-            Kind::Spmv { a, x, y, columns } => {
+            StepKind::Sweep
+            | StepKind::Spmm { .. }
+            | StepKind::Pieces { .. }
+            | StepKind::TriSolve { .. }
+            | StepKind::Host { .. } => {}
+            StepKind::Spmv { a, x, y, columns } => {
                 let Some(a) = a.get::<T>() else { return };
                 let sums = a.partial_sums();
                 for j in 0..*columns as usize {
@@ -214,7 +214,7 @@ unsafe fn lead<T: Scalar, S: Simd>(
                     }
                 }
             }
-            Kind::BasisDot { first, columns, w, .. } => {
+            StepKind::BasisDot { first, columns, w, .. } => {
                 let columns = *columns as usize;
                 let near = step.n * columns * size_of::<T>() <= NEAR;
                 let together = if near { columns / TOGETHER * TOGETHER } else { 0 };
@@ -225,7 +225,7 @@ unsafe fn lead<T: Scalar, S: Simd>(
                     basis_dots::<T, S, 1>(simd, share, *first, j, *w, segment..last);
                 }
             }
-            Kind::BasisAxpy { first, columns, w, h, add } => {
+            StepKind::BasisAxpy { first, columns, w, h, add } => {
                 let mut used = [(T::zero(), std::ptr::null::<T>()); COLUMNS];
                 let mut j = 0;
                 while j < *columns {

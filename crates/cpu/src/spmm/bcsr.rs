@@ -1,7 +1,7 @@
 //! `Y ← A X` for compressed rows of blocks: for 3x3 blocks 8.4 bytes an entry in `f64` for all columns
 //! together.
 use crate::simd::prefetch::prefetch;
-use crate::spmm::Columns;
+use crate::spmm::SpmmRows;
 use lacuna_engine::{Format, Scalar};
 use lacuna_formats::Bcsr;
 
@@ -13,7 +13,7 @@ pub(crate) fn pays<T: Scalar>(a: &Bcsr<T>) -> bool {
     a.lanes() <= 2 && matches!(a.block(), 2..=4)
 }
 
-impl<T: Scalar> Columns<T> for Bcsr<T> {
+impl<T: Scalar> SpmmRows<T> for Bcsr<T> {
     const TOGETHER: usize = 2;
 
     #[inline(always)]

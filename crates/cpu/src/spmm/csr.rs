@@ -1,7 +1,7 @@
 //! `Y ← A X` for compressed sparse rows: 12 bytes an entry in `f64` for all columns together.
 use crate::simd::lanes::halved;
 use crate::simd::prefetch::prefetch;
-use crate::spmm::Columns;
+use crate::spmm::SpmmRows;
 use lacuna_engine::{Format, Scalar};
 use lacuna_formats::Csr;
 
@@ -13,7 +13,7 @@ pub(crate) fn pays<T: Scalar>(a: &Csr<T>) -> bool {
     a.lanes() <= 4 && !a.has_long_rows()
 }
 
-impl<T: Scalar> Columns<T> for Csr<T> {
+impl<T: Scalar> SpmmRows<T> for Csr<T> {
     const TOGETHER: usize = 4;
 
     #[inline(always)]

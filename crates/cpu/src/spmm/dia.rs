@@ -1,10 +1,10 @@
 //! `Y ← A X` for diagonals: 8 bytes a place in `f64` for all columns together.
-use crate::spmm::Columns;
+use crate::spmm::SpmmRows;
 use crate::spmv::dia::{Table, at_border, is_inside, places_of};
 use lacuna_engine::{Format, Scalar};
 use lacuna_formats::{DIA_ROWS, Dia};
 
-impl<T: Scalar> Columns<T> for Dia<T> {
+impl<T: Scalar> SpmmRows<T> for Dia<T> {
     const TOGETHER: usize = 2;
 
     #[inline(always)]

@@ -9,7 +9,7 @@ use crate::spmv::Stored;
 use lacuna_engine::Scalar;
 
 /// A format whose rows can be multiplied with `K` columns at a time.
-pub(crate) trait Columns<T: Scalar> {
+pub(crate) trait SpmmRows<T: Scalar> {
     /// Maximum number of columns at a time, 2 or 4; further columns read the entries of the rows from cache.
     const TOGETHER: usize;
     /// `y[j][i] ← (A x[j])[i]` for the rows `start..end` and every `j`.
@@ -36,7 +36,7 @@ impl<T: Scalar> Stored<T> {
     /// does nothing unless [`Stored::takes_columns`] holds.
     ///
     /// # Safety
-    /// As [`Columns::rows`].
+    /// As [`SpmmRows::rows`].
     #[inline(always)]
     pub(crate) unsafe fn columns(&self, x: &[*mut T], y: &[*mut T], start: usize, end: usize) {
         // SAFETY: as the caller promises.
@@ -54,7 +54,7 @@ impl<T: Scalar> Stored<T> {
 
 /// Multiplies columns in groups; the last column fills up an incomplete group.
 #[inline(always)]
-unsafe fn together<T: Scalar, A: Columns<T>>(a: &A, x: &[*mut T], y: &[*mut T], start: usize, end: usize) {
+unsafe fn together<T: Scalar, A: SpmmRows<T>>(a: &A, x: &[*mut T], y: &[*mut T], start: usize, end: usize) {
     for (x, y) in x.chunks(A::TOGETHER).zip(y.chunks(A::TOGETHER)) {
         // SAFETY: as the caller promises.
         unsafe {
@@ -68,7 +68,7 @@ unsafe fn together<T: Scalar, A: Columns<T>>(a: &A, x: &[*mut T], y: &[*mut T], 
 }
 
 #[inline(always)]
-unsafe fn group<T: Scalar, A: Columns<T>, const K: usize>(
+unsafe fn group<T: Scalar, A: SpmmRows<T>, const K: usize>(
     a: &A,
     x: &[*mut T],
     y: &[*mut T],

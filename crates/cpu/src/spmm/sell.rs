@@ -1,6 +1,6 @@
 //! `Y ← A X` in slices of 32 rows: 12 bytes a place in `f64` for all columns together.
 use crate::simd::prefetch::prefetch;
-use crate::spmm::Columns;
+use crate::spmm::SpmmRows;
 use lacuna_engine::Scalar;
 use lacuna_formats::{SLICE, Sell};
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::ops::Range;
 /// Rows of a slice whose sums, for all columns, stay in registers.
 pub(crate) const ROWS: usize = 4;
 
-impl<T: Scalar> Columns<T> for Sell<T> {
+impl<T: Scalar> SpmmRows<T> for Sell<T> {
     const TOGETHER: usize = 4;
 
     #[inline(always)]

@@ -24,7 +24,7 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
     start: usize,
     end: usize,
 ) {
-    let rows = Rows {
+    let rows = RowRange {
         row_ptr: a.row_ptr(),
         col_idx: a.col_idx().as_ptr(),
         values: a.values().as_ptr(),
@@ -50,7 +50,7 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
 }
 
 /// The rows to multiply.
-struct Rows<'a, T> {
+struct RowRange<'a, T> {
     row_ptr: &'a [u32],
     col_idx: *const u32,
     values: *const T,
@@ -62,12 +62,22 @@ struct Rows<'a, T> {
     end: usize,
 }
 
-impl<'a, T: Scalar> Rows<'a, T> {
+impl<'a, T: Scalar> RowRange<'a, T> {
     /// The same with the number type named differently.
     #[inline(always)]
-    fn cast<U>(self) -> Rows<'a, U> {
-        let Rows { row_ptr, col_idx, values, places, lanes, x, y, start, end } = self;
-        Rows { row_ptr, col_idx, values: values.cast(), places, lanes, x: x.cast(), y: y.cast(), start, end }
+    fn cast<U>(self) -> RowRange<'a, U> {
+        let RowRange { row_ptr, col_idx, values, places, lanes, x, y, start, end } = self;
+        RowRange {
+            row_ptr,
+            col_idx,
+            values: values.cast(),
+            places,
+            lanes,
+            x: x.cast(),
+            y: y.cast(),
+            start,
+            end,
+        }
     }
 
     /// All rows, with each column of a block, of at least 4 rows, in a register.

@@ -26,7 +26,7 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
 ) {
     // SAFETY: as the caller promises; the number type matches the kind.
     unsafe {
-        let rows = Rows { values: a.values().as_ptr(), cols: a.shape().1, x, y, start, end };
+        let rows = RowRange { values: a.values().as_ptr(), cols: a.shape().1, x, y, start, end };
         let vectors = a.lanes() * size_of::<T>() / size_of::<S::f64s>();
         if Known::<T, S>::F64 && vectors > 0 {
             rows.cast().vectors::<F64, S>(simd, vectors);
@@ -46,7 +46,7 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
 }
 
 /// The rows to multiply.
-struct Rows<T> {
+struct RowRange<T> {
     values: *const T,
     cols: usize,
     x: *const T,
@@ -55,12 +55,12 @@ struct Rows<T> {
     end: usize,
 }
 
-impl<T: Scalar> Rows<T> {
+impl<T: Scalar> RowRange<T> {
     /// The same with the number type named differently.
     #[inline(always)]
-    fn cast<U>(self) -> Rows<U> {
-        let Rows { values, cols, x, y, start, end } = self;
-        Rows { values: values.cast(), cols, x: x.cast(), y: y.cast(), start, end }
+    fn cast<U>(self) -> RowRange<U> {
+        let RowRange { values, cols, x, y, start, end } = self;
+        RowRange { values: values.cast(), cols, x: x.cast(), y: y.cast(), start, end }
     }
 
     /// All rows, with the lanes of each in `vectors` registers.
@@ -80,7 +80,7 @@ impl<T: Scalar> Rows<T> {
 
     #[inline(always)]
     unsafe fn registers<R: Real<S, Number = T>, S: Simd, const V: usize>(self, simd: S) {
-        let Rows { cols, x, y, .. } = self;
+        let RowRange { cols, x, y, .. } = self;
         let width = V * R::LANES;
         for i in self.start..self.end {
             // SAFETY: places of a row, and columns; there are no more lanes than there is room for.
@@ -108,7 +108,7 @@ impl<T: Scalar> Rows<T> {
 
     #[inline(always)]
     unsafe fn lanes<const W: usize>(self) {
-        let Rows { cols, x, y, .. } = self;
+        let RowRange { cols, x, y, .. } = self;
         for i in self.start..self.end {
             let (mut k, mut sums) = (0, [T::zero(); W]);
             // SAFETY: places of a row and columns.

@@ -1,5 +1,5 @@
 //! What an operation reads and writes: the single basis for checks, byte counts, barriers and release.
-use crate::ir::operation::{Kind, Op};
+use crate::ir::operation::{Op, OpKind};
 use crate::{Basis, Cells, Matrix, Vector};
 
 /// How an operation uses an operand.
@@ -41,22 +41,24 @@ pub enum Operand {
     Cells(Cells, Access),
 }
 
-impl Kind {
+impl OpKind {
     /// The operands other than those of the sweep.
     pub fn operands(&self) -> impl Iterator<Item = Operand> + use<> {
         use Access::{Change, Fill, Gather, Read, Write};
         use Operand::{Basis as B, Cells as C, Matrix as M, Vector as V};
         let used = |v: &Basis, h: &Cells| Basis { columns: h.count as usize, ..*v };
         let operands = match self {
-            Kind::Sweep => [None; 3],
-            Kind::Spmv { a, x, y } => [Some(M(*a)), Some(V(*x, Gather)), Some(V(*y, Write))],
-            Kind::Spmm { a, x, y } => [Some(M(*a)), Some(B(*x, Gather)), Some(B(*y, Write))],
-            Kind::BasisDot { v, w, h } => [Some(B(used(v, h), Read)), Some(V(*w, Read)), Some(C(*h, Write))],
-            Kind::BasisAxpy { v, h, w, .. } => {
+            OpKind::Sweep => [None; 3],
+            OpKind::Spmv { a, x, y } => [Some(M(*a)), Some(V(*x, Gather)), Some(V(*y, Write))],
+            OpKind::Spmm { a, x, y } => [Some(M(*a)), Some(B(*x, Gather)), Some(B(*y, Write))],
+            OpKind::BasisDot { v, w, h } => {
+                [Some(B(used(v, h), Read)), Some(V(*w, Read)), Some(C(*h, Write))]
+            }
+            OpKind::BasisAxpy { v, h, w, .. } => {
                 [Some(B(used(v, h), Read)), Some(C(*h, Read)), Some(V(*w, Change))]
             }
-            Kind::TriSolve { a, b, x } => [Some(M(*a)), Some(V(*b, Gather)), Some(V(*x, Fill))],
-            Kind::Host { x, y, .. } => [Some(V(*x, Gather)), Some(V(*y, Fill)), None],
+            OpKind::TriSolve { a, b, x } => [Some(M(*a)), Some(V(*b, Gather)), Some(V(*x, Fill))],
+            OpKind::Host { x, y, .. } => [Some(V(*x, Gather)), Some(V(*y, Fill)), None],
         };
         operands.into_iter().flatten()
     }
@@ -64,8 +66,10 @@ impl Kind {
     /// Whether updates and dot products of a pass may be fused into the operation.
     pub fn carries(&self) -> bool {
         match self {
-            Kind::Sweep | Kind::Spmv { .. } | Kind::BasisAxpy { .. } => true,
-            Kind::Spmm { .. } | Kind::BasisDot { .. } | Kind::TriSolve { .. } | Kind::Host { .. } => false,
+            OpKind::Sweep | OpKind::Spmv { .. } | OpKind::BasisAxpy { .. } => true,
+            OpKind::Spmm { .. } | OpKind::BasisDot { .. } | OpKind::TriSolve { .. } | OpKind::Host { .. } => {
+                false
+            }
         }
     }
 
@@ -82,12 +86,12 @@ impl Kind {
     pub(crate) fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
         match self {
             // The columns of a block product are the same in all steps.
-            Kind::Sweep | Kind::Spmm { .. } => {}
-            Kind::Spmv { x, y, .. } | Kind::Host { x, y, .. } => {
+            OpKind::Sweep | OpKind::Spmm { .. } => {}
+            OpKind::Spmv { x, y, .. } | OpKind::Host { x, y, .. } => {
                 [&mut x.slot, &mut y.slot].into_iter().for_each(each);
             }
-            Kind::TriSolve { b, x, .. } => [&mut b.slot, &mut x.slot].into_iter().for_each(each),
-            Kind::BasisDot { v, w, h } | Kind::BasisAxpy { v, w, h, .. } => {
+            OpKind::TriSolve { b, x, .. } => [&mut b.slot, &mut x.slot].into_iter().for_each(each),
+            OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
                 [&mut v.first, &mut w.slot, &mut h.first, &mut h.count].into_iter().for_each(each);
             }
         }

@@ -6,7 +6,7 @@ use crate::{Basis, Cells, Error, HostFunction, Matrix, Result, Vector};
 
 /// The operation before the sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OpKind {
     /// Nothing: `multi_axpy_dot`.
     Sweep,
     /// `y ← A x`, with the sweep applied to the rows just computed: `spmv_dot`.
@@ -18,7 +18,7 @@ pub enum Kind {
         /// As long as the matrix has rows.
         y: Vector,
     },
-    /// `Y ← A X`, bitwise equal to one [`Kind::Spmv`] per column, with the matrix read once for several
+    /// `Y ← A X`, bitwise equal to one [`OpKind::Spmv`] per column, with the matrix read once for several
     /// columns. It has no sweep of its own.
     Spmm {
         /// The matrix.
@@ -73,7 +73,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op {
     /// The operation itself.
-    pub kind: Kind,
+    pub kind: OpKind,
     /// The pass fused with it.
     pub sweep: Sweep,
 }
@@ -82,11 +82,11 @@ impl Op {
     /// Number of elements it processes.
     pub fn n(&self) -> usize {
         match self.kind {
-            Kind::Sweep => self.sweep.n,
-            Kind::Spmv { a, .. } | Kind::Spmm { a, .. } => a.rows,
-            Kind::BasisDot { w, .. } | Kind::BasisAxpy { w, .. } => w.len,
-            Kind::TriSolve { x, .. } => x.len,
-            Kind::Host { y, .. } => y.len,
+            OpKind::Sweep => self.sweep.n,
+            OpKind::Spmv { a, .. } | OpKind::Spmm { a, .. } => a.rows,
+            OpKind::BasisDot { w, .. } | OpKind::BasisAxpy { w, .. } => w.len,
+            OpKind::TriSolve { x, .. } => x.len,
+            OpKind::Host { y, .. } => y.len,
         }
     }
 
@@ -103,18 +103,18 @@ impl Op {
 
     /// A product of several columns as one product per column; the last one has the sweep.
     pub(crate) fn columns(&self) -> Vec<Op> {
-        let Kind::Spmm { a, x, y } = self.kind else { return vec![self.clone()] };
+        let OpKind::Spmm { a, x, y } = self.kind else { return vec![self.clone()] };
         let before = self.sweep.before.iter().filter(|i| matches!(i, Instr::OnlyIf { .. })).copied();
         let bare =
             Sweep { before: before.collect(), name: self.sweep.name.clone(), ..Sweep::nothing("", a.kind) };
         let mut ops: Vec<_> = (0..x.columns)
             .map(|j| Op {
-                kind: Kind::Spmv { a, x: x.column(j), y: y.column(j) },
+                kind: OpKind::Spmv { a, x: x.column(j), y: y.column(j) },
                 sweep: if j + 1 == x.columns { self.sweep.clone() } else { bare.clone() },
             })
             .collect();
         if ops.is_empty() {
-            ops.push(Op { kind: Kind::Sweep, sweep: self.sweep.clone() });
+            ops.push(Op { kind: OpKind::Sweep, sweep: self.sweep.clone() });
         }
         ops
     }
@@ -173,8 +173,8 @@ impl Op {
             }
         }
         match &self.kind {
-            Kind::Sweep => {}
-            Kind::Spmv { a, x, y } => {
+            OpKind::Sweep => {}
+            OpKind::Spmv { a, x, y } => {
                 let operation = format_args!("spmv_dot with pass `{name}`");
                 Error::check_length(operation, "x", a.cols, x.len)?;
                 Error::check_length(operation, "y", a.rows, y.len)?;
@@ -182,7 +182,7 @@ impl Op {
                     return fail("y ← A x with y the same vector as x");
                 }
             }
-            Kind::Spmm { a, x, y } => {
+            OpKind::Spmm { a, x, y } => {
                 Error::check_length("spmm", "a column of X", a.cols, x.len)?;
                 Error::check_length("spmm", "a column of Y", a.rows, y.len)?;
                 Error::check_length("spmm", "the columns of Y", x.columns, y.columns)?;
@@ -193,13 +193,13 @@ impl Op {
                     return fail("Y ← A X with a column of Y that is one of X");
                 }
             }
-            Kind::BasisDot { v, w, h } => {
+            OpKind::BasisDot { v, w, h } => {
                 Error::check_length("basis_dot", "w", v.len, w.len)?;
                 if h.count as usize > v.columns {
                     return fail("basis_dot over more columns than the basis has");
                 }
             }
-            Kind::BasisAxpy { v, h, w, .. } => {
+            OpKind::BasisAxpy { v, h, w, .. } => {
                 Error::check_length("basis_axpy", "w", v.len, w.len)?;
                 if h.count as usize > v.columns {
                     return fail("basis_axpy over more columns than the basis has");
@@ -208,8 +208,8 @@ impl Op {
                     return fail("basis_axpy changes a column that it uses");
                 }
             }
-            Kind::TriSolve { a, b, x } => crate::ir::triangle::check_solve(name, *a, *b, *x)?,
-            Kind::Host { f, x, y } => {
+            OpKind::TriSolve { a, b, x } => crate::ir::triangle::check_solve(name, *a, *b, *x)?,
+            OpKind::Host { f, x, y } => {
                 if f.kind() != kind {
                     return fail(&format!(
                         "it is over {} and calls a function on {}",

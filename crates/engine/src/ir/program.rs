@@ -1,7 +1,7 @@
 //! An iteration as data: operations in three sections, which a backend may run in any way.
 use crate::expr::cells::Instr;
 use crate::ir::control::COMMON_REASONS;
-use crate::ir::operation::{Kind, Op};
+use crate::ir::operation::{Op, OpKind};
 use crate::{Error, Matrix, NumberType, Reason, Result, Section, Steps, next_serial};
 use std::borrow::Cow;
 use std::fmt;
@@ -193,7 +193,7 @@ impl Program {
     /// The program with each product of several columns replaced by one product per column if the backend has
     /// no kernel for several; unchanged if `together` holds for the matrices of all such products.
     pub fn column_by_column(&self, together: impl Fn(Matrix) -> bool) -> Cow<'_, Self> {
-        let stays = |op: &Op| !matches!(op.kind, Kind::Spmm { a, .. } if !together(a));
+        let stays = |op: &Op| !matches!(op.kind, OpKind::Spmm { a, .. } if !together(a));
         if self.witnesses().all(stays) {
             return Cow::Borrowed(self);
         }
@@ -208,11 +208,11 @@ impl Program {
     }
     /// Whether it calls functions of the host.
     pub fn calls_host(&self) -> bool {
-        self.witnesses().any(|op| matches!(op.kind, Kind::Host { .. }))
+        self.witnesses().any(|op| matches!(op.kind, OpKind::Host { .. }))
     }
     /// Whether it solves triangular systems.
     pub fn has_solves(&self) -> bool {
-        self.witnesses().any(|op| matches!(op.kind, Kind::TriSolve { .. }))
+        self.witnesses().any(|op| matches!(op.kind, OpKind::TriSolve { .. }))
     }
     /// Whether some vectors are stored in the narrower type.
     pub fn has_narrow(&self) -> bool {
@@ -220,7 +220,7 @@ impl Program {
     }
     /// Whether it has products of several columns.
     pub fn has_columns(&self) -> bool {
-        self.witnesses().any(|op| matches!(op.kind, Kind::Spmm { .. }))
+        self.witnesses().any(|op| matches!(op.kind, OpKind::Spmm { .. }))
     }
 
     pub(crate) fn check(&self) -> Result<()> {

@@ -1,5 +1,5 @@
 //! Records a method as a program.
-use crate::ir::operation::Kind;
+use crate::ir::operation::OpKind;
 use crate::ir::program::Program;
 use crate::ir::recording::Recording;
 use crate::{
@@ -164,7 +164,7 @@ impl<'a, T> Recorder<'a, T> {
 
     /// Runs a pass. It is fused into the sweep of the previous operation if the result is the same.
     pub fn multi_axpy_dot(&mut self, pass: Pass<T>) {
-        self.record(Kind::Sweep, &pass);
+        self.record(OpKind::Sweep, &pass);
     }
     /// `y ← A x`, and the pass on the rows just computed.
     pub fn spmv_dot(&mut self, a: &dyn LinOp<T>, x: Vector<T>, y: Vector<T>, pass: Pass<T>) {
@@ -179,7 +179,7 @@ impl<'a, T> Recorder<'a, T> {
     }
     /// [`Recorder::spmv_dot`] of a stored matrix, which [`LinOp`]s are built on.
     pub fn matrix_product(&mut self, a: Matrix<T>, x: Vector<T>, y: Vector<T>, pass: Pass<T>) {
-        self.record(Kind::Spmv { a: a.untyped(), x: x.untyped(), y: y.untyped() }, &pass);
+        self.record(OpKind::Spmv { a: a.untyped(), x: x.untyped(), y: y.untyped() }, &pass);
     }
     /// `Y ← A X` for all columns of `x`: see [`LinOp::apply_columns`].
     pub fn spmm(&mut self, a: &dyn LinOp<T>, x: Basis<T>, y: Basis<T>) {
@@ -198,42 +198,45 @@ impl<'a, T> Recorder<'a, T> {
     /// [`Recorder::spmm`] of a stored matrix: the same bits as one product per column, with the matrix read
     /// once for several columns.
     pub fn matrix_columns(&mut self, a: Matrix<T>, x: Basis<T>, y: Basis<T>) {
-        self.record(Kind::Spmm { a: a.untyped(), x: x.untyped(), y: y.untyped() }, &Pass::new("spmm"));
+        self.record(OpKind::Spmm { a: a.untyped(), x: x.untyped(), y: y.untyped() }, &Pass::new("spmm"));
     }
     /// `h ← Vᴴ w` over the first `h.count` columns.
     pub fn basis_dot(&mut self, v: Basis<T>, w: Vector<T>, h: Cells<T>) {
         self.record(
-            Kind::BasisDot { v: v.untyped(), w: w.untyped(), h: h.untyped() },
+            OpKind::BasisDot { v: v.untyped(), w: w.untyped(), h: h.untyped() },
             &Pass::new("basis_dot"),
         );
     }
     /// `w ← w − V h` over the first `h.count` columns, and the pass on the rows just computed.
     pub fn basis_axpy(&mut self, v: Basis<T>, h: Cells<T>, w: Vector<T>, pass: Pass<T>) {
-        self.record(Kind::BasisAxpy { v: v.untyped(), h: h.untyped(), w: w.untyped(), add: false }, &pass);
+        self.record(OpKind::BasisAxpy { v: v.untyped(), h: h.untyped(), w: w.untyped(), add: false }, &pass);
     }
     /// `w ← w + V h` over the first `h.count` columns, and the pass on the rows just computed.
     pub fn basis_add(&mut self, v: Basis<T>, h: Cells<T>, w: Vector<T>, pass: Pass<T>) {
-        self.record(Kind::BasisAxpy { v: v.untyped(), h: h.untyped(), w: w.untyped(), add: true }, &pass);
+        self.record(OpKind::BasisAxpy { v: v.untyped(), h: h.untyped(), w: w.untyped(), add: true }, &pass);
     }
 
     /// `x ← A⁻¹ b` with a triangular matrix stored for solves (see [`crate::Triangle`]), then the pass.
     pub fn tri_solve(&mut self, a: Matrix<T>, b: Vector<T>, x: Vector<T>, pass: Pass<T>) {
         self.record(
-            Kind::TriSolve { a: a.untyped(), b: b.untyped(), x: x.untyped() },
+            OpKind::TriSolve { a: a.untyped(), b: b.untyped(), x: x.untyped() },
             &Pass::new("tri_solve"),
         );
         self.multi_axpy_dot(pass);
     }
     /// `y ← f(x)` by a function on the host, then the pass: see [`crate::HostOperator`].
     pub fn host_product(&mut self, f: &HostFunction, x: Vector<T>, y: Vector<T>, pass: Pass<T>) {
-        self.record(Kind::Host { f: f.clone(), x: x.untyped(), y: y.untyped() }, &Pass::new("host function"));
+        self.record(
+            OpKind::Host { f: f.clone(), x: x.untyped(), y: y.untyped() },
+            &Pass::new("host function"),
+        );
         self.multi_axpy_dot(pass);
     }
 
-    fn record(&mut self, kind: Kind, pass: &Pass<T>) {
+    fn record(&mut self, kind: OpKind, pass: &Pass<T>) {
         self.recording.record(kind, pass.name, &pass.statements);
         for pass in &pass.later {
-            self.recording.record(Kind::Sweep, pass.name, &pass.statements);
+            self.recording.record(OpKind::Sweep, pass.name, &pass.statements);
         }
     }
 }

@@ -2,7 +2,7 @@
 use crate::expr::cells::Instr;
 use crate::expr::pass::Statement;
 use crate::ir::lower::{self, lower};
-use crate::ir::operation::{Kind, Op};
+use crate::ir::operation::{Op, OpKind};
 use crate::ir::program::{Kept, Program};
 use crate::{
     Access, Basis, Cell, Cells, Device, Error, Number, NumberType, Operand, Owned, Reason, Result, Section,
@@ -157,7 +157,7 @@ impl<'a> Recording<'a> {
     }
 
     /// Records an operation and a pass on the rows that it computes.
-    pub(crate) fn record(&mut self, kind: Kind, name: &'static str, statements: &[Statement]) {
+    pub(crate) fn record(&mut self, kind: OpKind, name: &'static str, statements: &[Statement]) {
         if self.error.is_some() {
             return;
         }
@@ -168,14 +168,14 @@ impl<'a> Recording<'a> {
         };
         let mut kind = kind;
         let mut bare = None;
-        if matches!(kind, Kind::Sweep)
+        if matches!(kind, OpKind::Sweep)
             && sweep.is_scalar()
             && sweep.before.is_empty()
             && sweep.after.is_empty()
         {
             return; // an empty pass is not worth a kernel
         }
-        if !matches!(kind, Kind::Sweep) {
+        if !matches!(kind, OpKind::Sweep) {
             // The operation is complete before the pass begins: what the pass decides or sets first must not
             // come before the operation.
             let sets = |i: &Instr| i.writes().is_some_and(|c| kind.reads_cell(c));
@@ -183,7 +183,7 @@ impl<'a> Recording<'a> {
                 let after = std::mem::replace(&mut sweep.after, std::mem::take(&mut sweep.before));
                 sweep.after.extend(after);
             } else if sweep.before.iter().any(|i| i.is_control() || sets(i)) {
-                let first = std::mem::replace(&mut kind, Kind::Sweep);
+                let first = std::mem::replace(&mut kind, OpKind::Sweep);
                 bare = Some(Op { kind: first, sweep: lower::Sweep::nothing(name, number) });
             }
         }
@@ -209,15 +209,18 @@ impl Op {
     /// Appends this operation, or fuses it into the last one.
     pub(crate) fn follow(self, ops: &mut Vec<Self>, fusion: bool) {
         match (ops.last_mut(), &self.kind) {
-            (Some(last), Kind::Sweep) if fusion && last.can_fuse(&self.sweep) => last.sweep.fuse(self.sweep),
+            (Some(last), OpKind::Sweep) if fusion && last.can_fuse(&self.sweep) => {
+                last.sweep.fuse(self.sweep)
+            }
             _ => ops.push(self),
         }
     }
 
     /// Whether a sweep may be fused into this operation.
     fn can_fuse(&self, next: &lower::Sweep) -> bool {
-        let fits =
-            next.is_scalar() || matches!(self.kind, Kind::Sweep) || self.kind.carries() && next.n == self.n();
+        let fits = next.is_scalar()
+            || matches!(self.kind, OpKind::Sweep)
+            || self.kind.carries() && next.n == self.n();
         let early = |i: &Instr| i.writes().is_some_and(|c| self.kind.reads_cell(c));
         fits && (next.is_scalar() || !next.before.iter().any(early))
             && !next.updates.iter().any(|u| self.spoils(u.dst).is_some())
@@ -225,7 +228,7 @@ impl Op {
     }
 }
 
-impl Kind {
+impl OpKind {
     /// Whether the operation needs the value of a cell while it processes its rows.
     fn reads_cell(&self, cell: u32) -> bool {
         self.operands().any(|operand| matches!(operand, Operand::Cells(h, Access::Read) if h.has(cell)))

@@ -1,7 +1,7 @@
 //! The serial, obviously right backend: the oracle for every other one.
 use crate::expr::cells::Machine;
 use crate::ir::lower::{Coefficient, Sweep, Term};
-use crate::ir::operation::Kind;
+use crate::ir::operation::OpKind;
 use crate::run::host::catching;
 use crate::run::sum::pairwise;
 use crate::{
@@ -25,7 +25,7 @@ impl Reference {
     pub fn new() -> Self {
         Self::default()
     }
-    fn alone(&mut self, kind: Kind, pass: &Sweep, state: State<'_>) -> Result<()> {
+    fn alone(&mut self, kind: OpKind, pass: &Sweep, state: State<'_>) -> Result<()> {
         operation(&mut self.store, &kind, pass, state)
     }
 }
@@ -158,24 +158,24 @@ pub fn around<T: Scalar>(
 /// # Errors
 /// Stale handles; [`Error::Unsupported`](crate::Error::Unsupported) for a solve with a matrix that is not stored for solves;
 /// [`Error::Function`](crate::Error::Function) if code of the caller's panics.
-pub fn operation(store: &mut HostStore, kind: &Kind, pass: &Sweep, state: State<'_>) -> Result<()> {
+pub fn operation(store: &mut HostStore, kind: &OpKind, pass: &Sweep, state: State<'_>) -> Result<()> {
     with_number!(pass.kind, T => around::<T>(store, pass, state, |store, machine| run(store, kind, &pass.name, machine)))
 }
 
-fn run<T: Scalar>(store: &mut HostStore, kind: &Kind, name: &str, machine: &mut Machine<T>) -> Result<()> {
+fn run<T: Scalar>(store: &mut HostStore, kind: &OpKind, name: &str, machine: &mut Machine<T>) -> Result<()> {
     match *kind {
-        Kind::Sweep => Ok(()),
-        Kind::Spmv { a, x, y } => product::<T>(store, a, x, y, name),
-        Kind::Spmm { a, x, y } => {
+        OpKind::Sweep => Ok(()),
+        OpKind::Spmv { a, x, y } => product::<T>(store, a, x, y, name),
+        OpKind::Spmm { a, x, y } => {
             (0..x.columns).try_for_each(|j| product::<T>(store, a, x.column(j), y.column(j), name))
         }
-        Kind::TriSolve { a, b, x } => {
+        OpKind::TriSolve { a, b, x } => {
             let mut to = vec![T::zero(); x.len];
             let (a, b) = (store.format::<T>(a, name)?, store.slice(b, name)?);
             a.triangle().ok_or_else(|| not_triangular(name, a.kernel()))?.solve(b, &mut to);
             store.set(x, &to, name)
         }
-        Kind::BasisDot { v, w, h } => {
+        OpKind::BasisDot { v, w, h } => {
             let w = store.slice(w, name)?;
             for j in 0..h.count {
                 let column = store.slice(v.column(j as usize), name)?;
@@ -183,7 +183,7 @@ fn run<T: Scalar>(store: &mut HostStore, kind: &Kind, name: &str, machine: &mut 
             }
             Ok(())
         }
-        Kind::BasisAxpy { v, h, w, add } => {
+        OpKind::BasisAxpy { v, h, w, add } => {
             let mut sum = store.slice::<T>(w, name)?.to_vec();
             for j in 0..h.count {
                 let h = machine.cells[(h.first + j) as usize];
@@ -196,7 +196,7 @@ fn run<T: Scalar>(store: &mut HostStore, kind: &Kind, name: &str, machine: &mut 
             }
             store.set(w, &sum, name)
         }
-        Kind::Host { ref f, x, y } => {
+        OpKind::Host { ref f, x, y } => {
             let mut to = vec![T::zero(); y.len];
             f.call(store.slice(x, name)?, &mut to)?;
             store.set(y, &to, name)

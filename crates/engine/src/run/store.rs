@@ -16,13 +16,13 @@ const WORDS: usize = LINE / size_of::<u64>();
 const SPARE: usize = 256 << 20;
 
 /// Where the columns of a block are, in elements.
-struct Columns {
+struct ColumnLayout {
     words: Vec<u64>,
     start: usize,
     stride: usize,
 }
 
-impl Columns {
+impl ColumnLayout {
     fn range(&self, column: usize, n: usize) -> std::ops::Range<usize> {
         let start = self.start + column * self.stride;
         start..start + n
@@ -52,7 +52,7 @@ impl Family for CellFiles {
 /// A host backend keeps one and forwards its memory methods to it: see [`host_memory!`](crate::host_memory).
 pub struct HostStore {
     device: &'static str,
-    blocks: Blocks<Columns>,
+    blocks: Blocks<ColumnLayout>,
     /// Freed buffers, for reuse by allocations of the same size: getting pages from the system takes time.
     spare: Vec<Vec<u64>>,
     /// Number of allocations so far.
@@ -117,7 +117,7 @@ impl HostStore {
                 all.for_each(|column| column[n..].fill(T::from_real(0.0)));
             }
         });
-        Ok(self.blocks.add(kind, n, columns, narrow, Columns { words, start, stride }))
+        Ok(self.blocks.add(kind, n, columns, narrow, ColumnLayout { words, start, stride }))
     }
 
     /// A freed buffer of this size, or a new one of zeros, and whether it is that; other freed buffers are then returned to the
@@ -204,7 +204,7 @@ impl HostStore {
         }
     }
 
-    fn find(&self, v: Vector, operation: &str) -> Result<(&Columns, usize)> {
+    fn find(&self, v: Vector, operation: &str) -> Result<(&ColumnLayout, usize)> {
         let stale = || Error::Stale { operation: operation.into(), what: "vector" };
         self.blocks.get(v).map(|(block, column)| (&block.buffer, column)).ok_or_else(stale)
     }

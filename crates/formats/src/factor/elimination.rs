@@ -7,15 +7,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// The columns of a factor, appended one by one.
-pub(super) struct Columns<T> {
+pub(super) struct FactorColumns<T> {
     ends: Vec<usize>,
     rows: Vec<u32>,
     values: Vec<T>,
 }
 
-impl<T: Double> Columns<T> {
+impl<T: Double> FactorColumns<T> {
     fn new() -> Self {
-        Columns { ends: vec![0], rows: Vec::new(), values: Vec::new() }
+        FactorColumns { ends: vec![0], rows: Vec::new(), values: Vec::new() }
     }
     /// Makes room for more entries.
     fn reserve(&mut self, entries: usize) -> Result<()> {
@@ -60,8 +60,8 @@ pub(super) struct Elimination<T> {
     above: Vec<(u32, T)>,
     /// Entries that may be kept, by decreasing modulus.
     ranked: Vec<(f64, bool, u32)>,
-    pub(super) lower: Columns<T>,
-    pub(super) upper: Columns<T>,
+    pub(super) lower: FactorColumns<T>,
+    pub(super) upper: FactorColumns<T>,
     /// The row of each step, the step of each row.
     pub(super) rows: Vec<u32>,
     pub(super) place: Vec<u32>,
@@ -79,8 +79,8 @@ impl<T: Double> Elimination<T> {
             heap: BinaryHeap::new(),
             above: Vec::new(),
             ranked: Vec::new(),
-            lower: Columns::new(),
-            upper: Columns::new(),
+            lower: FactorColumns::new(),
+            upper: FactorColumns::new(),
             rows: Vec::with_capacity(n),
             place: vec![NONE; n],
             first_open: 0,

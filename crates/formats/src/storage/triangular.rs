@@ -30,7 +30,7 @@ pub enum Half {
 /// doi:10.1137/1.9780898718003.
 #[derive(Clone, Debug)]
 pub struct Triangular<T> {
-    rows: Entries<T>,
+    rows: TriangularRows<T>,
     /// The position of each row in solve order.
     positions: Vec<u32>,
     /// The level at each position.
@@ -41,12 +41,12 @@ pub struct Triangular<T> {
     blocks: Vec<usize>,
     is_by_level: bool,
     /// The rows by level, unless they are already.
-    by_level: OnceLock<Entries<T>>,
+    by_level: OnceLock<TriangularRows<T>>,
 }
 
 /// Rows one after another, the reciprocal of the diagonal last in each.
 #[derive(Clone, Debug, Default)]
-struct Entries<T> {
+struct TriangularRows<T> {
     row_ptr: Vec<u32>,
     columns: Vec<u32>,
     values: Vec<T>,
@@ -85,7 +85,7 @@ impl<T: Scalar> Triangular<T> {
             let own = |i: usize| own_entries(a, side, i);
             let nnz = n + (0..n).map(|i| own(i).len()).sum::<usize>();
             crate::storage::checks::check_sizes(OPERATION, n, n, nnz)?;
-            let mut rows = Entries::zeroed(n, nnz)?;
+            let mut rows = TriangularRows::zeroed(n, nnz)?;
             let (mut positions, mut level) = (vec![0u32; n], vec![0u32; n]);
             let mut sizes: Vec<u32> = Vec::new();
             let mut at = 0;
@@ -167,8 +167,8 @@ impl<T: Scalar> Triangular<T> {
         self.by_level.get_or_init(|| self.sorted().unwrap_or_else(exhausted)).triangle(&self.levels)
     }
 
-    fn sorted(&self) -> Result<Entries<T>> {
-        compiled_here!(T, |of: &Triangular<T>| -> Result<Entries<T>> {
+    fn sorted(&self) -> Result<TriangularRows<T>> {
+        compiled_here!(T, |of: &Triangular<T>| -> Result<TriangularRows<T>> {
             let (n, rows) = (of.level.len(), &of.rows);
             let (mut next, mut order) = (of.levels.clone(), vec![0u32; n]);
             for (position, &level) in of.level.iter().enumerate() {
@@ -176,7 +176,7 @@ impl<T: Scalar> Triangular<T> {
                 order[*place as usize] = position as u32;
                 *place += 1;
             }
-            let mut sorted = Entries::zeroed(n, rows.columns.len())?;
+            let mut sorted = TriangularRows::zeroed(n, rows.columns.len())?;
             let mut at = 0;
             for (place, &position) in order.iter().enumerate() {
                 let own = rows.of(position as usize);
@@ -191,10 +191,10 @@ impl<T: Scalar> Triangular<T> {
     }
 }
 
-impl<T: Scalar> Entries<T> {
+impl<T: Scalar> TriangularRows<T> {
     fn zeroed(n: usize, nnz: usize) -> Result<Self> {
         let row_ptr = pages::zeroed(OPERATION, n + 1)?;
-        Ok(Entries {
+        Ok(TriangularRows {
             row_ptr,
             columns: pages::zeroed(OPERATION, nnz)?,
             values: pages::zeroed(OPERATION, nnz)?,
@@ -206,7 +206,7 @@ impl<T: Scalar> Entries<T> {
     }
 
     fn triangle<'a>(&'a self, levels: &'a [u32]) -> Triangle<'a, T> {
-        let Entries { row_ptr, columns, values } = self;
+        let TriangularRows { row_ptr, columns, values } = self;
         Triangle { row_ptr, columns, values, levels }
     }
 

@@ -2,7 +2,7 @@
 use super::{Device, Layout, MatrixFacts, Sizes, kept_percent, wanted_size};
 use crate::plan_cache::{Facts, Key, Placement, PlanCache, Repack};
 use crate::repacked::{Groups, Repacked};
-use crate::rows::Rows;
+use crate::rows::KernelMatrix;
 use crate::source::{SEGMENT, pieces};
 use crate::write::{self, Shape};
 use lacuna_engine::NumberType;
@@ -261,7 +261,7 @@ fn lay_out<'a, E: Clone, P: Clone>(
         let (groups, rows) =
             (Groups { windows, ways, segments, size, columns: &columns }, a.format.shape().0);
         access.places =
-            Some(repacked.add(m, &Rows::of(a.format)?, rows, &groups, access.sums > 1, PADDING)?);
+            Some(repacked.add(m, &KernelMatrix::of(a.format)?, rows, &groups, access.sums > 1, PADDING)?);
     }
     repacked.pad();
     Some(Repack::New(repacked, key, Placement::Resident(accesses.iter().map(|a| a.places).collect())))

@@ -1,7 +1,7 @@
 //! Kernels that stream vectors from memory, one warp for each segment.
 use super::{Device, Layout, MatrixFacts, Sizes, wanted_size};
 use crate::plan_cache::{Key, Placement, PlanCache, Repack};
-use crate::rows::Rows;
+use crate::rows::KernelMatrix;
 use crate::slices::{Apart, Slicer, Slices};
 use crate::source::{SEGMENT, pieces};
 use crate::write::{self, Product, Shape};
@@ -141,7 +141,7 @@ fn lay_out_streaming<'a>(
             "stencil" => Product::StencilRows,
             "interpolation" => Product::Interpolation,
             kernel => {
-                let rows = Rows::of(a.format)?;
+                let rows = KernelMatrix::of(a.format)?;
                 if count < n && rows.pieces().is_some() {
                     return None; // pieces are listed by segments
                 }

@@ -86,7 +86,7 @@ pub(super) fn read(contents: &Arc<Contents>, wanted: Wanted) -> Result<Found> {
         }
         _ => None,
     };
-    let (form, layout, symmetry) = (Form::RutherfordBoeing, Layout::Columns { ptr, idx }, header.symmetry);
+    let (form, layout, symmetry) = (Form::RutherfordBoeing, Layout::DenseArray { ptr, idx }, header.symmetry);
     let matrix = Stored { name: name.into(), form, rows, cols, layout, symmetry, values };
     let left_out = header.beside.iter().flat_map(Beside::left_out).collect();
     Ok(match (wanted, beside) {

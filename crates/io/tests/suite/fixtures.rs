@@ -2,7 +2,7 @@
 use crate::{file, matrix};
 use lacuna_engine::{Complex32, Complex64, NumberType};
 use lacuna_io::mm::ReadOptions;
-use lacuna_io::{Columns, Form, Opened, Wanted, parse_columns, parse_matrix, parse_vector, read_matrix};
+use lacuna_io::{DenseArray, Form, Opened, Wanted, parse_columns, parse_matrix, parse_vector, read_matrix};
 
 #[test]
 fn matrices_of_save_npz() {
@@ -43,7 +43,7 @@ fn arrays_of_numpy() {
     let c = |re, im| Complex32::new(re, im);
     let values = vec![c(1.0, 1.0), c(4.0, 0.0), c(2.0, 0.0), c(5.0, 0.0), c(3.0, 0.0), c(6.0, -2.0)];
     let b = parse_columns::<Complex32>("b.npy", &file("fortran_big_c8.npy")).unwrap();
-    assert_eq!(b, Columns { rows: 2, cols: 3, values });
+    assert_eq!(b, DenseArray { rows: 2, cols: 3, values });
     let message = parse_vector::<Complex32>("b.npy", &file("fortran_big_c8.npy")).expect_err("3 columns");
     assert_eq!(message.to_string(), "reading b.npy: expected a vector, that is one column, got a 2x3 matrix");
     let message = parse_vector::<f64>("o.npy", &file("objects.npy")).expect_err("objects").to_string();

@@ -5,7 +5,7 @@ use lacuna_formats::{Csr, Triplets};
 use lacuna_io::Spec;
 use lacuna_io::mm::{self, ReadOptions, Storage, Symmetry, WriteOptions, encode_matrix};
 use lacuna_io::{
-    Columns, Opened, Wanted, npy, npz, parse_columns, parse_matrix, parse_vector, petsc, read_matrix,
+    DenseArray, Opened, Wanted, npy, npz, parse_columns, parse_matrix, parse_vector, petsc, read_matrix,
     read_vector, write_matrix, write_vector,
 };
 use proptest::prelude::*;
@@ -52,7 +52,7 @@ fn check_vector<T: Scalar>(x: &[T]) {
     for bytes in files {
         assert_eq!(bits(&parse_vector::<T>("x", &bytes).unwrap()), bits(x));
     }
-    let b = Columns { rows: x.len() / 2, cols: 2, values: x[..x.len() / 2 * 2].to_vec() };
+    let b = DenseArray { rows: x.len() / 2, cols: 2, values: x[..x.len() / 2 * 2].to_vec() };
     let mut bytes = Vec::new();
     npy::encode_columns(&mut bytes, &b).unwrap();
     let read = parse_columns::<T>("x", &bytes).unwrap();

@@ -273,12 +273,12 @@ impl<T: Scalar> Handles<T> {
 }
 
 /// Memory on a device, which is freed when this is dropped.
-struct Memory<'d> {
+struct Allocations<'d> {
     device: &'d Device,
     leases: Vec<Arc<Lease>>,
 }
 
-impl Memory<'_> {
+impl Allocations<'_> {
     /// The handle of what was made, which is kept.
     fn keep<H>(&mut self, made: Owned<H>) -> H {
         let (handle, lease) = made.into_parts();
@@ -327,7 +327,7 @@ fn made<T: Scalar>(
 /// Puts parts on a device, beside the matrix that they are for.
 fn put<T: Scalar>(dev: &Device, parts: Parts<T>, a: Matrix<T>) -> Result<(Handles<T>, Vec<Arc<Lease>>)> {
     let Parts { vectors, numbers, matrices, scratch, .. } = parts;
-    let mut memory = Memory { device: dev, leases: Vec::new() };
+    let mut memory = Allocations { device: dev, leases: Vec::new() };
     let vectors = vectors.into_iter().map(|(numbers, width)| {
         let vector = memory.vector(numbers.len(), width)?;
         dev.upload(&numbers, vector).map(|()| vector)

@@ -18,7 +18,7 @@
 //! of this page to the kernels.
 use crate::expr::cells::{Compare, HessenbergCells, Instr};
 use crate::ir::lower::{Coefficient, Dot, Sweep};
-use crate::ir::operation::Kind;
+use crate::ir::operation::OpKind;
 use crate::{Basis, Error, Matrix, NumberType, Op, Program, Result, Section, Vector};
 use std::ops::Range;
 
@@ -203,21 +203,21 @@ impl Encoder {
         set(OP_N, n);
         let mut sums = 0;
         match op.kind {
-            Kind::Sweep => set(OP_KIND, KIND_SWEEP),
-            Kind::Spmv { a, x, y } => {
+            OpKind::Sweep => set(OP_KIND, KIND_SWEEP),
+            OpKind::Spmv { a, x, y } => {
                 set(OP_KIND, KIND_SPMV);
                 set(OP_MATRIX, index(&mut self.out.matrices, a));
                 set(OP_X, index(&mut self.out.vectors, x));
                 set(OP_Y, index(&mut self.out.vectors, y));
             }
-            Kind::Spmm { a, x, y } => {
+            OpKind::Spmm { a, x, y } => {
                 set(OP_KIND, KIND_SPMM);
                 set(OP_MATRIX, index(&mut self.out.matrices, a));
                 set(OP_X, index(&mut self.out.bases, x));
                 set(OP_Y, index(&mut self.out.bases, y));
                 set(OP_COLUMNS, x.columns as u32);
             }
-            Kind::BasisDot { v, w, h } => {
+            OpKind::BasisDot { v, w, h } => {
                 set(OP_KIND, KIND_BASIS_DOT);
                 set(OP_BASIS, index(&mut self.out.bases, v));
                 set(OP_Y, index(&mut self.out.vectors, w));
@@ -226,7 +226,7 @@ impl Encoder {
                 self.see_cells(h.first, h.count);
                 sums = h.count;
             }
-            Kind::BasisAxpy { v, h, w, add } => {
+            OpKind::BasisAxpy { v, h, w, add } => {
                 set(OP_KIND, KIND_BASIS_AXPY);
                 set(OP_BASIS, index(&mut self.out.bases, v));
                 set(OP_Y, index(&mut self.out.vectors, w));
@@ -235,13 +235,13 @@ impl Encoder {
                 set(OP_ADD, add.into());
                 self.see_cells(h.first, h.count);
             }
-            Kind::TriSolve { a, b, x } => {
+            OpKind::TriSolve { a, b, x } => {
                 set(OP_KIND, KIND_TRI_SOLVE);
                 set(OP_MATRIX, index(&mut self.out.matrices, a));
                 set(OP_X, index(&mut self.out.vectors, b));
                 set(OP_Y, index(&mut self.out.vectors, x));
             }
-            Kind::Host { .. } => {
+            OpKind::Host { .. } => {
                 return Err(Error::Unsupported {
                     operation: format!("program `{}`", self.program),
                     message: "a function of the host has no form for a device".into(),

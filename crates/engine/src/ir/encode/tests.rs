@@ -73,16 +73,16 @@ fn decode(e: &Encoded, op: u32) -> Op {
     let slot = |s: u32| slots[s as usize];
     let h = || Cells::of(NumberType::F64, field(OP_H), field(OP_COLUMNS), 0);
     let kind = match field(OP_KIND) {
-        KIND_SWEEP => Kind::Sweep,
-        KIND_SPMV => Kind::Spmv {
+        KIND_SWEEP => OpKind::Sweep,
+        KIND_SPMV => OpKind::Spmv {
             a: e.matrices[field(OP_MATRIX) as usize],
             x: vector(field(OP_X)),
             y: vector(field(OP_Y)),
         },
         KIND_BASIS_DOT => {
-            Kind::BasisDot { v: e.bases[field(OP_BASIS) as usize], w: vector(field(OP_Y)), h: h() }
+            OpKind::BasisDot { v: e.bases[field(OP_BASIS) as usize], w: vector(field(OP_Y)), h: h() }
         }
-        _ => Kind::BasisAxpy {
+        _ => OpKind::BasisAxpy {
             v: e.bases[field(OP_BASIS) as usize],
             h: h(),
             w: vector(field(OP_Y)),

@@ -1,6 +1,6 @@
 //! Aggregates of rows, which become the rows of the next level.
 use super::mis::{distance_two_set, priorities};
-use super::rows::{Rows, coupling};
+use super::rows::{RowCouplings, coupling};
 use super::strength::Graph;
 use crate::precond::SparseAlgebra;
 use lacuna_engine::{Double, Result};
@@ -31,7 +31,12 @@ pub(super) struct Aggregates {
 
 impl Aggregates {
     /// Aggregates by strong couplings. Rows without any are in none.
-    pub(super) fn new<T: Double>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>, by: Aggregation) -> Self {
+    pub(super) fn new<T: Double>(
+        a: &Csr<T>,
+        rows: &RowCouplings<T>,
+        graph: &Graph<'_>,
+        by: Aggregation,
+    ) -> Self {
         match by {
             Aggregation::Mis2 => around(&distance_two_set(graph, priorities(graph)), a, rows, graph),
             Aggregation::Greedy => greedy(a, rows, graph),
@@ -44,7 +49,7 @@ impl Aggregates {
     /// Device failures.
     pub(super) fn by_device<T: Double>(
         a: &Csr<T>,
-        rows: &Rows<T>,
+        rows: &RowCouplings<T>,
         graph: &Graph<'_>,
         device: &mut dyn SparseAlgebra,
     ) -> Result<Self> {
@@ -69,7 +74,7 @@ impl Aggregates {
 /// The strongest of the neighbours of row `i` for which `f` holds: that of the smaller column where two are as strong.
 fn strongest<T: Double>(
     a: &Csr<T>,
-    rows: &Rows<T>,
+    rows: &RowCouplings<T>,
     graph: &Graph<'_>,
     i: usize,
     f: impl Fn(usize) -> bool,
@@ -87,7 +92,7 @@ fn strongest<T: Double>(
 }
 
 /// A root takes its neighbours, and what is left joins the aggregate it is coupled with most strongly.
-fn around<T: Double>(roots: &[u32], a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>) -> Aggregates {
+fn around<T: Double>(roots: &[u32], a: &Csr<T>, rows: &RowCouplings<T>, graph: &Graph<'_>) -> Aggregates {
     let mut label = vec![NONE; graph.len()];
     roots.iter().zip(0..).for_each(|(&root, k)| label[root as usize] = k);
     let near = parallel::collect(graph.len(), GRAIN, |i| match label[i] {
@@ -101,7 +106,7 @@ fn around<T: Double>(roots: &[u32], a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_
 }
 
 /// Rows that are in no aggregate join that of their strongest neighbour, by rounds that read the labels of the round before.
-fn join_the_rest<T: Double>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>, all: &mut Aggregates) {
+fn join_the_rest<T: Double>(a: &Csr<T>, rows: &RowCouplings<T>, graph: &Graph<'_>, all: &mut Aggregates) {
     loop {
         let label = &all.of;
         let join = |i: usize| {
@@ -125,7 +130,7 @@ fn join_the_rest<T: Double>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>, all: 
 }
 
 /// Aggregates of few rows merge into the neighbour of enough rows that they are coupled with most strongly.
-fn merge_small<T: Double>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>, all: &mut Aggregates) {
+fn merge_small<T: Double>(a: &Csr<T>, rows: &RowCouplings<T>, graph: &Graph<'_>, all: &mut Aggregates) {
     let sizes = all.sizes();
     if sizes.iter().all(|size| *size >= LEAST) {
         return;
@@ -156,7 +161,7 @@ fn merge_small<T: Double>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>, all: &m
 }
 
 /// A row none of whose neighbours is taken founds an aggregate of them all; the rest joins, and what is then left founds more.
-fn greedy<T: Double>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>) -> Aggregates {
+fn greedy<T: Double>(a: &Csr<T>, rows: &RowCouplings<T>, graph: &Graph<'_>) -> Aggregates {
     let n = graph.len();
     let mut all = Aggregates { of: vec![NONE; n], count: 0 };
     // Takes those of a row and its neighbours that are free.

@@ -1,5 +1,5 @@
 //! The filtered matrix `A_F`: weak entries are added to the diagonal, such that it does to a near-null vector what `A` does.
-use super::rows::{Rows, size};
+use super::rows::{RowCouplings, size};
 use super::strength::Filter;
 use lacuna_engine::Double;
 use lacuna_formats::{Csr, parallel};
@@ -21,7 +21,12 @@ pub(super) struct Filtered<'a, T: Double> {
 
 impl<'a, T: Double> Filtered<'a, T> {
     /// With a near-null vector, constant where there is none.
-    pub(super) fn new(a: &'a Csr<T>, rows: &'a Rows<T>, filter: &'a Filter, near_null: Option<&[T]>) -> Self {
+    pub(super) fn new(
+        a: &'a Csr<T>,
+        rows: &'a RowCouplings<T>,
+        filter: &'a Filter,
+        near_null: Option<&[T]>,
+    ) -> Self {
         let (hermitian, diagonal) = (rows.hermitian, &rows.diagonal[..]);
         if matches!(filter, Filter::All) {
             return Filtered { a, filter, lumped: diagonal.into(), by: diagonal.into(), hermitian };

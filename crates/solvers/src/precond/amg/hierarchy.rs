@@ -2,7 +2,7 @@
 use super::aggregates::{Aggregates, Aggregation};
 use super::modes::Modes;
 use super::regular::regular;
-use super::rows::Rows;
+use super::rows::RowCouplings;
 use super::stages::{Times, known_radius};
 use super::strength::Filter;
 use super::{Amg, AmgOptions, OPERATION};
@@ -60,11 +60,11 @@ pub(super) struct Level<T: Double> {
     /// Unknowns of a node here and on the next level.
     pub(super) blocks: [usize; 2],
     /// What depends on the pattern, and is kept for new values.
-    pub(super) plan: Plan,
+    pub(super) plan: Symbolic,
 }
 
 /// What is kept of a level for new values.
-pub(super) struct Plan {
+pub(super) struct Symbolic {
     filter: Filter,
     pub(super) aggregates: Aggregates,
     transpose: TransposePlan,
@@ -122,7 +122,7 @@ impl<T: Double> Hierarchy<T> {
                 break made.finish(amg, current, None)?;
             }
             let known = (level > 0).then_some(made.hermitian);
-            let rows = made.times.add("strength", || Rows::of(current, known));
+            let rows = made.times.add("strength", || RowCouplings::of(current, known));
             rows.check_diagonal(OPERATION, level)?;
             made.hermitian = rows.hermitian;
             let Some((level, null)) = made.coarsen(amg, current, &rows, &near_null, setup)? else {
@@ -151,7 +151,7 @@ impl<T: Double> Hierarchy<T> {
         &mut self,
         amg: &AmgOptions,
         a: &Csr<T>,
-        rows: &Rows<T>,
+        rows: &RowCouplings<T>,
         near_null: &NearNull<T>,
         setup: &mut Setup<'_>,
     ) -> Result<Option<(Level<T>, NearNull<T>)>> {
@@ -161,7 +161,7 @@ impl<T: Double> Hierarchy<T> {
         let (mut of_nodes, mut nodes) = (None, None);
         if let NearNull::Modes(modes) = near_null {
             let made = &*nodes.insert(self.times.add("strength", || modes.nodes(a))?);
-            of_nodes = Some(self.times.add("strength", || Rows::of(made, Some(rows.hermitian))));
+            of_nodes = Some(self.times.add("strength", || RowCouplings::of(made, Some(rows.hermitian))));
         }
         let (units, of_units) = (nodes.as_ref().unwrap_or(a), of_nodes.as_ref().unwrap_or(rows));
         let (filter, graph) = self.times.strong(amg, units, of_units, depth)?;
@@ -207,7 +207,7 @@ impl<T: Double> Hierarchy<T> {
             };
             regular((coarse, epsilon), &r, &rows.diagonal, blocks[1], &made.dependent)
         })?;
-        let plan = Plan { filter, aggregates, transpose, galerkin: None };
+        let plan = Symbolic { filter, aggregates, transpose, galerkin: None };
         Ok(Some((
             Level {
                 smoother,
@@ -223,11 +223,11 @@ impl<T: Double> Hierarchy<T> {
     }
 
     /// Decides what is done on the coarsest level, whose rows may have been looked at before.
-    fn finish(&mut self, amg: &AmgOptions, a: &Csr<T>, rows: Option<Rows<T>>) -> Result<()> {
+    fn finish(&mut self, amg: &AmgOptions, a: &Csr<T>, rows: Option<RowCouplings<T>>) -> Result<()> {
         let known = (!self.levels.is_empty()).then_some(self.hermitian);
         let rows = match rows {
             Some(rows) => rows,
-            None => self.times.add("strength", || Rows::of(a, known)),
+            None => self.times.add("strength", || RowCouplings::of(a, known)),
         };
         self.hermitian = rows.hermitian;
         self.coarsest_note = None;
@@ -268,7 +268,7 @@ impl<T: Double> Hierarchy<T> {
             let current = last.as_deref().unwrap_or(a);
             let times = &mut self.times;
             let known = (depth > 0).then_some(self.hermitian);
-            let rows = times.add("strength", || Rows::of(current, known));
+            let rows = times.add("strength", || RowCouplings::of(current, known));
             rows.check_diagonal(OPERATION, depth)?;
             self.hermitian = rows.hermitian;
             let (smoother, known) = times.smoother(amg, current, &rows, Some(&level.smoother))?;

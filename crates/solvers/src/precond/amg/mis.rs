@@ -77,7 +77,7 @@ fn kept(rows: &[u32], f: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::{distance_two_set, priorities, priority};
-    use crate::precond::amg::rows::Rows;
+    use crate::precond::amg::rows::RowCouplings;
     use crate::precond::amg::strength::strong;
     use lacuna_io::Spec;
 
@@ -107,7 +107,7 @@ mod tests {
         let want: Vec<u32> = (0..n as u32).filter(|&i| key[i as usize] == inf).collect();
         for threads in [1, 3] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let rows = Rows::of(&a, None);
+            let rows = RowCouplings::of(&a, None);
             assert!(rows.hermitian);
             let graph = strong(&a, &rows, 0.08).unwrap().1;
             assert_eq!(pool.install(|| distance_two_set(&graph, priorities(&graph))), want);

@@ -1,7 +1,7 @@
 //! Near-null spaces of several vectors, for systems with several unknowns a node: aggregates of nodes, and a coarse node of as many
 //! unknowns as there are vectors.
 use super::aggregates::{Aggregates, NONE};
-use super::rows::{Rows, size};
+use super::rows::{RowCouplings, size};
 use lacuna_engine::{Double, Result, pages};
 use lacuna_formats::algebra::{build_rows, fill_rows_with, refill_rows_with};
 use lacuna_formats::{Csr, parallel};
@@ -131,7 +131,7 @@ impl<T: Double> Modes<T> {
 pub(super) fn smoothed<T: Double>(
     former: Option<&Csr<T>>,
     a: &Csr<T>,
-    rows: &Rows<T>,
+    rows: &RowCouplings<T>,
     all: &Aggregates,
     t: &Tentative<T>,
     omega: f64,
@@ -167,7 +167,7 @@ pub(super) fn smoothed<T: Double>(
 /// Writes the values of a row over zeros.
 fn row<T: Double>(
     a: &Csr<T>,
-    rows: &Rows<T>,
+    rows: &RowCouplings<T>,
     t: &Tentative<T>,
     omega: f64,
 ) -> impl Fn(&mut Near, usize, &mut [T]) + Sync {

@@ -182,7 +182,7 @@ fn largest_eigenvalue(mut h: Vec<Vec<Complex64>>) -> f64 {
 mod tests {
     use super::{arnoldi, lanczos, largest_eigenvalue, radius};
     use crate::precond::amg::filtered::Filtered;
-    use crate::precond::amg::rows::Rows;
+    use crate::precond::amg::rows::RowCouplings;
     use crate::precond::amg::strength::Filter;
     use lacuna_engine::Complex64;
     use lacuna_io::Spec;
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn both_methods_come_near_the_radius_from_below() {
         let a = Spec::parse("gen:poisson2d:31x31").unwrap().build::<f64>().unwrap();
-        let rows = Rows::of(&a, None);
+        let rows = RowCouplings::of(&a, None);
         let whole = Filtered::new(&a, &rows, &Filter::All, None);
         let exact = 1.0 + (std::f64::consts::PI / 32.0).cos();
         let estimate = radius(&whole, 10).unwrap();

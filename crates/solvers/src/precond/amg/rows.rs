@@ -14,7 +14,7 @@ pub(super) fn size<T: Double>(v: T) -> f64 {
 }
 
 /// The diagonal, the smoother that follows from it, and how rows are coupled.
-pub(super) struct Rows<T> {
+pub(super) struct RowCouplings<T> {
     /// `a_ii`
     pub(super) diagonal: Vec<T>,
     /// `1/√|a_ii|`, 0 where that is not finite.
@@ -62,7 +62,7 @@ struct Part {
     real_diagonal: bool,
 }
 
-impl<T: Double> Rows<T> {
+impl<T: Double> RowCouplings<T> {
     /// Looks at a square matrix; whether it is Hermitian is looked at only where that is not known.
     pub(super) fn of(a: &Csr<T>, known_hermitian: Option<bool>) -> Self {
         let n = a.rows();
@@ -124,7 +124,7 @@ impl<T: Double> Rows<T> {
         let total = |side: fn(&Part) -> u64| parts.iter().map(side).fold(0, u64::wrapping_add);
         let mirrored = parts.iter().all(|p| p.real_diagonal) && total(|p| p.above) == total(|p| p.below);
         let bad = |i: usize| !T::one().quotient(diagonal[i]).finite() || diagonal[i] == T::zero();
-        Rows {
+        RowCouplings {
             without_diagonal: parallel::find_first(n, 1 << 14, bad),
             hermitian: known_hermitian.unwrap_or(mirrored),
             weakest: parts.iter().fold(f64::INFINITY, |least, p| least.min(p.weakest)),

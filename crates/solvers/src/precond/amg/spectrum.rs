@@ -1,7 +1,7 @@
 //! What is known of the spectrum of `D⁻¹ A` of a matrix as it is: for those who damp a part of it.
 use super::filtered::Filtered;
 use super::radius::radius;
-use super::rows::Rows;
+use super::rows::RowCouplings;
 use super::strength::Filter;
 use lacuna_engine::{Double, Result};
 use lacuna_formats::Csr;
@@ -28,7 +28,7 @@ pub(in crate::precond) fn spectrum<T: Double>(
     a: &Csr<T>,
     enough: f64,
 ) -> Result<Spectrum<T>> {
-    let rows = Rows::of(a, None);
+    let rows = RowCouplings::of(a, None);
     rows.check_diagonal(operation, 0)?;
     let mut largest = rows.norm;
     if largest > enough {

@@ -6,7 +6,7 @@ use super::hierarchy::NearNull;
 use super::modes;
 use super::prolongator::{Tentative, smoothed};
 use super::radius::radius;
-use super::rows::Rows;
+use super::rows::RowCouplings;
 use super::strength::{Filter, Graph, strong, threshold};
 use crate::precond::multigrid::{Smoother, Smoothing};
 use lacuna_engine::{Double, Result};
@@ -26,7 +26,7 @@ const DAMPED: f64 = 4.0 / 3.0;
 const RAISED: f64 = 1.1;
 
 /// The factor of the weights of SPAI(0) with which smoothing converges for a definite matrix: 1 where a bound shows that it does.
-fn spai_damping<T: Double>(a: &Csr<T>, rows: &Rows<T>) -> Result<T> {
+fn spai_damping<T: Double>(a: &Csr<T>, rows: &RowCouplings<T>) -> Result<T> {
     if !rows.hermitian || rows.spai_norm < AMPLIFIED {
         return Ok(T::one());
     }
@@ -67,7 +67,7 @@ impl Times {
         &mut self,
         amg: &AmgOptions,
         a: &'a Csr<T>,
-        rows: &Rows<T>,
+        rows: &RowCouplings<T>,
         depth: usize,
     ) -> Result<(Filter, Graph<'a>)> {
         let epsilon = threshold(rows, amg.threshold(), depth);
@@ -80,7 +80,7 @@ impl Times {
         &mut self,
         amg: &AmgOptions,
         a: &Csr<T>,
-        rows: &Rows<T>,
+        rows: &RowCouplings<T>,
         former: Option<&Smoother<T>>,
     ) -> Result<(Smoother<T>, Option<f64>)> {
         let was_spai = former.is_some_and(|former| former.kind == Smoothing::Spai0);
@@ -98,7 +98,7 @@ impl Times {
     /// The filtered matrix of a level.
     pub(super) fn filtered<'a, T: Double>(
         &mut self,
-        (a, rows): (&'a Csr<T>, &'a Rows<T>),
+        (a, rows): (&'a Csr<T>, &'a RowCouplings<T>),
         filter: &'a Filter,
         near_null: &NearNull<T>,
     ) -> Filtered<'a, T> {
@@ -110,7 +110,7 @@ impl Times {
     pub(super) fn prolongator<T: Double>(
         &mut self,
         amg: &AmgOptions,
-        rows: &Rows<T>,
+        rows: &RowCouplings<T>,
         (matrix, rho): (&Filtered<'_, T>, f64),
         aggregates: &Aggregates,
         near_null: &NearNull<T>,

@@ -1,5 +1,5 @@
 //! Which couplings are strong, and the graph of these.
-use super::rows::{Rows, coupling};
+use super::rows::{RowCouplings, coupling};
 use crate::random::mixed;
 use lacuna_engine::{Double, Result};
 use lacuna_formats::algebra::TransposePlan;
@@ -78,7 +78,7 @@ impl Filter {
 /// Where couplings begin to be strong on a level: `min(θ ½ˡ, ½ · median over rows of the strongest)`.
 ///
 /// The second term is for stencils of many equal couplings: those of 27 points are 1/26 each, and θ = 0.08 leaves none.
-pub(super) fn threshold<T: Double>(rows: &Rows<T>, theta: f64, level: usize) -> f64 {
+pub(super) fn threshold<T: Double>(rows: &RowCouplings<T>, theta: f64, level: usize) -> f64 {
     let first = theta * 0.5f64.powi(level as i32);
     let above = parallel::count(rows.strongest.len(), 1 << 14, |i| rows.strongest[i] >= 2.0 * first);
     if 2 * above > rows.strongest.len() || first == 0.0 {
@@ -101,7 +101,7 @@ struct Limits {
 }
 
 impl Limits {
-    fn new<T: Double>(rows: &Rows<T>, threshold: f64) -> Self {
+    fn new<T: Double>(rows: &RowCouplings<T>, threshold: f64) -> Self {
         let n = rows.strongest.len();
         let is_own = |i: usize| rows.strongest[i] <= threshold && rows.strong_in_sum[i];
         let limit = |i: usize| if is_own(i) { 0.5 * rows.strongest[i] } else { threshold };
@@ -127,7 +127,7 @@ impl Limits {
 /// [`lacuna_engine::Error::OutOfMemory`].
 pub(super) fn strong<'a, T: Double>(
     a: &'a Csr<T>,
-    rows: &Rows<T>,
+    rows: &RowCouplings<T>,
     threshold: f64,
 ) -> Result<(Filter, Graph<'a>)> {
     if rows.weakest > threshold && rows.hermitian {

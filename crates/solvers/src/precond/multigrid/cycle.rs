@@ -52,14 +52,14 @@ impl<T: Scalar> Weights<T> {
 }
 
 /// A smoothing step other than the first one from zero.
-struct Step<T: Scalar> {
+struct SmoothingStep<T: Scalar> {
     smoothing: Smoothing,
     a: Matrix<T>,
     w: Weights<T>,
     b: Vector<T>,
 }
 
-impl<T: Scalar> Step<T> {
+impl<T: Scalar> SmoothingStep<T> {
     /// The second half of Chebyshev's iteration from zero, written to `y`; `x` holds the result of the first
     /// half, `W b`, unless that is a multiple of `b`.
     fn second_from_zero(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
@@ -136,14 +136,14 @@ fn level<T: Scalar>(
     match task {
         Task::Solve(inverse) => k.spmv_dot(inverse, b, z, then),
         Task::SmoothCoarsest { smoothing, a, w, x } => {
-            let step = Step { smoothing: *smoothing, a: *a, w: *w, b };
+            let step = SmoothingStep { smoothing: *smoothing, a: *a, w: *w, b };
             match smoothing {
                 Smoothing::Spai0 => step.full(k, *x, *x, z, then),
                 Smoothing::Chebyshev => step.second_from_zero(k, *x, z, then),
             }
         }
         Task::Correct { smoothing, matrices: [a, r, p], w, work: [x, t], next: [coarse_b, coarse_z] } => {
-            let step = Step { smoothing: *smoothing, a: *a, w: *w, b };
+            let step = SmoothingStep { smoothing: *smoothing, a: *a, w: *w, b };
             let (mut x, mut t) = (*x, *t);
             if *smoothing == Smoothing::Chebyshev {
                 step.second_from_zero(k, x, t, Pass::nothing());
