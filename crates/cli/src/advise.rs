@@ -1,21 +1,18 @@
 //! `lacuna advise`
 use crate::args::AdviseArgs;
 use crate::plot;
-use crate::report::tolerance;
+use crate::searched::{Searched, way};
 use crate::shell::quoted;
 use crate::solve::right_hand_side;
 use crate::solving::Solving;
 use crate::vector::VectorSource;
 use lacuna::ndarray::ArrayView1;
-use lacuna::{Device, DeviceInfo, LinearSystem, NumberType, Scalar, Stop, Trial, Watch, advise};
+use lacuna::{Device, LinearSystem, Scalar, Stop, Trial, Watch, advise};
 use lacuna_measure::failure::{NOT_CONVERGED, Result};
 use lacuna_measure::input::{Source, is_stream, set_threads};
 use lacuna_measure::interrupt::{cancel_on_interrupt, interrupted, solved};
 use lacuna_measure::number::with_type;
 use lacuna_measure::out;
-use lacuna_measure::quantity::{counted, duration, many, relative, thousands};
-use serde_json::{Value, json};
-use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
@@ -95,22 +92,6 @@ impl Search<'_> {
     }
 }
 
-/// The trials of a search and their results.
-pub(crate) struct Searched {
-    pub(crate) matrix: String,
-    /// The command that solves the same system, without method and preconditioner.
-    command: String,
-    /// The same settings in Rust.
-    settings: String,
-    /// Rows and columns.
-    shape: (usize, usize),
-    nnz: usize,
-    pub(crate) kind: NumberType,
-    pub(crate) device: DeviceInfo,
-    pub(crate) stop: Stop,
-    pub(crate) trials: Vec<Trial>,
-}
-
 /// The command that solves the same system to the same tolerance.
 fn command(args: &AdviseArgs) -> String {
     let options = [
@@ -135,121 +116,4 @@ fn settings(args: &AdviseArgs) -> String {
     let most = args.max_iters.map(|most| format!(".max_iters({most})"));
     let given: String = [rtol, atol, most].into_iter().flatten().collect();
     if given.is_empty() { given } else { format!(".stop(Stop::default(){given})") }
-}
-
-/// A method and its preconditioner.
-pub(crate) fn way(method: &str, preconditioner: &str) -> String {
-    match preconditioner {
-        "auto" | "none" => method.into(),
-        _ => format!("{method} + {preconditioner}"),
-    }
-}
-
-impl Searched {
-    fn table(&self) -> String {
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = self.write(&mut text);
-        text
-    }
-
-    fn write(&self, text: &mut String) -> std::fmt::Result {
-        let (size, nnz) = (counted(self.shape), many(self.nnz, "entry", "entries"));
-        writeln!(text, "{}: {size}, {nnz}, {}", self.matrix, self.kind.name())?;
-        let to = tolerance(self.stop, "|b|");
-        writeln!(text, "  {}: {}; to {to}", self.device.backend, self.device.name)?;
-        writeln!(
-            text,
-            "\n  {:26} {:>9} {:>9} {:>9} {:>10} {:>10}",
-            "way", "setup", "solve", "total", "iterations", "residual"
-        )?;
-        let best = self.trials.first().filter(|trial| trial.converged());
-        for trial in &self.trials {
-            write!(text, "  {:26} ", way(&trial.method, &trial.preconditioner))?;
-            let outcome = match &trial.outcome {
-                Ok(outcome) => outcome,
-                Err(error) => {
-                    writeln!(text, "not available: {error}")?;
-                    continue;
-                }
-            };
-            let times = [trial.setup, trial.again(), trial.total()].map(|t| duration(t.as_secs_f64()));
-            let [setup, again, total] = times;
-            let (iterations, residual) = (thousands(outcome.iterations), relative(outcome.true_residual));
-            write!(text, "{setup:>9} {again:>9} {total:>9} {iterations:>10} {residual:>10}")?;
-            let said = match (trial.converged(), trial.given_up()) {
-                (true, _) if best.is_some_and(|best| std::ptr::eq(best, trial)) => "  <- fastest".into(),
-                (true, _) => String::new(),
-                (false, true) => "  given up, took longer".into(),
-                (false, false) => format!("  {}", outcome.reason.name().replace('_', " ")),
-            };
-            writeln!(text, "{said}")?;
-        }
-        let Some(best) = best else {
-            return writeln!(text, "\nNothing solved it. `{}` reports why.", self.command);
-        };
-        writeln!(text, "\n  once        {}", self.command(best))?;
-        let converged = self.trials.iter().filter(|trial| trial.converged());
-        if let Some(again) = converged.min_by_key(|trial| trial.again()) {
-            writeln!(text, "  many times  {}", self.command(again))?;
-        }
-        writeln!(text, "  in Rust     {}", self.expression(best))?;
-        if let (true, Ok(outcome)) = (best.method == "auto", &best.outcome) {
-            outcome.choices.iter().take(2).try_for_each(|choice| writeln!(text, "              {choice}"))?;
-        }
-        Ok(())
-    }
-
-    /// The command that repeats a trial.
-    fn command(&self, trial: &Trial) -> String {
-        format!("{} {}", self.command, trial.options()).trim_end().into()
-    }
-
-    /// The Rust expression that repeats a trial.
-    fn expression(&self, trial: &Trial) -> String {
-        trial.expression() + &self.settings
-    }
-
-    fn json(&self) -> Value {
-        let trials = self.trials.iter().map(|trial| {
-            let common = json!({
-                "method": trial.method,
-                "precond": trial.preconditioner,
-                "options": trial.options(),
-                "command": self.command(trial),
-                "rust": self.expression(trial),
-                "setup": trial.setup.as_secs_f64(),
-            });
-            let rest = match &trial.outcome {
-                Ok(outcome) => json!({
-                    "outcome": outcome.reason.name(),
-                    "iterations": outcome.iterations,
-                    "true_residual": outcome.true_residual,
-                    "solve": trial.again().as_secs_f64(),
-                    "choices": outcome.choices,
-                    "notes": outcome.notes,
-                }),
-                Err(error) => json!({ "outcome": "refused", "reason": error.to_string() }),
-            };
-            match (common, rest) {
-                (Value::Object(mut all), Value::Object(rest)) => {
-                    all.extend(rest);
-                    Value::Object(all)
-                }
-                (common, _) => common,
-            }
-        });
-        json!({
-            "matrix": self.matrix,
-            "n": self.shape.1,
-            "nnz": self.nnz,
-            "type": self.kind.name(),
-            "backend": self.device.backend,
-            "device": self.device.name,
-            "rtol": self.stop.rtol,
-            "atol": self.stop.atol,
-            "trials": trials.collect::<Vec<_>>(),
-            "version": env!("CARGO_PKG_VERSION"),
-        })
-    }
 }

@@ -2,7 +2,7 @@
 use crate::args::InfoArgs;
 use crate::plot;
 use crate::scaling::Scaling;
-use crate::spmv::became;
+use crate::speeds::became;
 use lacuna::formats::algebra::lost_symmetry;
 use lacuna::formats::{
     Candidate, MATCHING, ORDERS, Profile, candidates, choose_format, heaviest_diagonal, reorder,

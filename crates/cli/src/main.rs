@@ -10,9 +10,11 @@ mod info;
 mod plot;
 mod report;
 mod scaling;
+mod searched;
 mod shell;
 mod solve;
 mod solving;
+mod speeds;
 mod spmv;
 mod vector;
 

@@ -1,19 +1,15 @@
 //! `lacuna spmv`
 use crate::args::SpmvArgs;
 use crate::plot;
+use crate::speeds::{Row, Speeds};
 use lacuna::backend::text::shown_word;
 use lacuna::formats::{FORMATS, Profile, choose_format, convert, reorder};
-use lacuna::{
-    Csr, Device, DeviceInfo, Error, NumberType, Scalar, Structure, TimedProduct, Tuned, tune_format,
-};
+use lacuna::{Csr, Device, Error, Scalar, Structure, TimedProduct, Tuned, tune_format};
 use lacuna_measure::failure::Result;
 use lacuna_measure::input::{Source, set_threads};
 use lacuna_measure::number::with_type;
 use lacuna_measure::out;
-use lacuna_measure::quantity::{many, thousands};
 use lacuna_measure::{BUDGET, Samples, triad};
-use serde_json::{Value, json};
-use std::fmt::Write;
 use std::sync::Arc;
 
 pub(crate) fn run(args: &SpmvArgs) -> Result<()> {
@@ -74,7 +70,8 @@ fn time<T: Scalar>(args: &SpmvArgs, source: &Source, dev: &Device) -> Result<()>
     }
     speeds.rows = timed.iter().map(|(name, v, product, times)| Row::new(name, *v, product, times)).collect();
     speeds.rows.sort_by(|a, b| a.seconds_each().total_cmp(&b.seconds_each()));
-    speeds.print(args)
+    out::report(args.report.quiet, args.report.json.as_deref(), || speeds.text(), || speeds.json())?;
+    args.plot.as_ref().map_or(Ok(()), |path| plot::save(&plot::speeds(&speeds), path))
 }
 
 /// The matrix in the order with the given name; `None` if that leaves it unchanged.
@@ -104,148 +101,4 @@ fn names(asked: &[String], tuned: &Option<Tuned>) -> lacuna::Result<Vec<&'static
         }
     }
     Ok(names)
-}
-
-/// The measurements of a format.
-pub(crate) struct Row {
-    name: &'static str,
-    /// The number of vectors multiplied at once.
-    vectors: u16,
-    /// The bytes of the matrix and the vectors, once each.
-    bytes: u64,
-    seconds: f64,
-    /// The interquartile range divided by the median.
-    spread: f64,
-}
-
-impl Row {
-    fn new<T: Scalar>(name: &'static str, vectors: u16, product: &TimedProduct<T>, times: &Samples) -> Self {
-        let timing = times.timing();
-        let (seconds, spread) = timing.map_or((f64::NAN, f64::NAN), |t| (t.median, t.spread()));
-        Row { name, vectors, bytes: product.bytes(), seconds, spread }
-    }
-    /// The format, with the number of vectors if there are several.
-    pub(crate) fn label(&self) -> String {
-        if self.vectors == 1 { self.name.into() } else { format!("{} x {}", self.name, self.vectors) }
-    }
-    /// Seconds per vector.
-    fn seconds_each(&self) -> f64 {
-        self.seconds / f64::from(self.vectors)
-    }
-    pub(crate) fn rate(&self) -> f64 {
-        self.bytes as f64 / self.seconds
-    }
-}
-
-/// Every format of a matrix on a device, the fastest first.
-pub(crate) struct Speeds {
-    pub(crate) matrix: String,
-    pub(crate) kind: NumberType,
-    shape: (usize, usize),
-    nnz: usize,
-    pub(crate) device: DeviceInfo,
-    /// Bytes per second.
-    pub(crate) triad: f64,
-    auto: &'static str,
-    /// The results for the plausible formats, if requested.
-    tuned: Option<Tuned>,
-    /// The row order, with the profiles before and after it if the matrix is square.
-    order: (String, Option<[Profile; 2]>),
-    pub(crate) rows: Vec<Row>,
-    refused: Vec<(&'static str, String)>,
-}
-
-/// The effect of an order.
-pub(crate) fn became(before: &Profile, after: &Profile) -> String {
-    let [old, new] = [before, after].map(|p| [p.bandwidth as u64, p.profile].map(thousands));
-    format!("bandwidth {} instead of {}, profile {} instead of {}", new[0], old[0], new[1], old[1])
-}
-
-impl Speeds {
-    /// Floating-point operations per second, two operations per entry as in Bell and Garland.
-    pub(crate) fn flops(&self, row: &Row) -> f64 {
-        2.0 * self.nnz as f64 / row.seconds_each()
-    }
-
-    fn print(&self, args: &SpmvArgs) -> Result<()> {
-        out::report(args.report.quiet, args.report.json.as_deref(), || self.text(), || self.json())?;
-        args.plot.as_ref().map_or(Ok(()), |path| plot::save(&plot::speeds(self), path))
-    }
-
-    fn text(&self) -> String {
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = self.write_text(&mut text);
-        text
-    }
-
-    fn write_text(&self, text: &mut String) -> std::fmt::Result {
-        let [rows, cols] = [self.shape.0, self.shape.1].map(|n| thousands(n as u64));
-        let nnz = many(self.nnz, "entry", "entries");
-        writeln!(text, "{}: {rows} x {cols}, {nnz}, {}", self.matrix, self.kind.name())?;
-        let triad = self.triad / 1e9;
-        writeln!(text, "  backend     {}: {}, triad {triad:.1} GB/s", self.device.backend, self.device.name)?;
-        if let (name, Some([before, after])) = &self.order
-            && name != "none"
-        {
-            writeln!(text, "  order       {name}: {}", became(before, after))?;
-        }
-        let several = self.rows.iter().any(|row| row.vectors > 1);
-        let each = if several { "   us each" } else { "" };
-        let names =
-            self.rows.iter().map(Row::label).chain(self.refused.iter().map(|(name, _)| (*name).into()));
-        let wide = names.map(|name| name.len()).max().unwrap_or(0).max(8);
-        writeln!(text, "  {:wide$}       time us   spread{each}   GFLOP/s      GB/s   of triad", "format")?;
-        for row in &self.rows {
-            let mut chosen = String::new();
-            for (name, by) in [(Some(self.auto), "auto"), (self.tuned.as_ref().map(Tuned::name), "tune")] {
-                if name == Some(row.name) && row.vectors == 1 {
-                    chosen += &format!("  <- {by}");
-                }
-            }
-            writeln!(
-                text,
-                "  {:wide$}    {:10.2}   {:4.1} %{}   {:7.2}   {:7.1}   {:8.2}{chosen}",
-                row.label(),
-                row.seconds * 1e6,
-                row.spread * 100.0,
-                if several { format!("{:10.2}", row.seconds_each() * 1e6) } else { String::new() },
-                self.flops(row) / 1e9,
-                row.rate() / 1e9,
-                row.rate() / self.triad,
-            )?;
-        }
-        self.refused.iter().try_for_each(|(name, why)| writeln!(text, "  {name:wide$}    no: {why}"))
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "matrix": self.matrix,
-            "rows": self.shape.0,
-            "cols": self.shape.1,
-            "nnz": self.nnz,
-            "type": self.kind.name(),
-            "backend": self.device.backend,
-            "device": self.device.name,
-            "triad": self.triad,
-            "auto": self.auto,
-            "tuned": self.tuned.as_ref().map(Tuned::name),
-            "order": self.order.0,
-            "profiles": self.order.1.map(|both| both.map(|p| json!({
-                "bandwidth": p.bandwidth,
-                "profile": p.profile,
-            }))),
-            "formats": self.rows.iter().map(|row| json!({
-                "name": row.name,
-                "vectors": row.vectors,
-                "seconds": row.seconds,
-                "spread": row.spread,
-                "bytes": row.bytes,
-                "flops_per_second": self.flops(row),
-                "bytes_per_second": row.rate(),
-            })).collect::<Vec<_>>(),
-            "refused": self.refused.iter().map(|(name, why)| json!({ "name": name, "why": why })).collect::<Vec<_>>(),
-            "version": env!("CARGO_PKG_VERSION"),
-        })
-    }
 }

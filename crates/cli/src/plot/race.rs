@@ -1,5 +1,5 @@
 //! The residuals of several trials over time.
-use crate::advise::{Searched, way};
+use crate::searched::{Searched, way};
 use lacuna_measure::axis::{decades, power_of_ten};
 use lacuna_measure::figure::{Anchor, BLUE, Figure, GRID, INK, ORANGE, shortened};
 use lacuna_measure::quantity::duration;

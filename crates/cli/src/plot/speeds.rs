@@ -1,5 +1,5 @@
 //! The speed of the product in each format.
-use crate::spmv::Speeds;
+use crate::speeds::Speeds;
 use lacuna_measure::figure::{Anchor, BLUE, Figure, GRID, INK, ORANGE, shortened};
 
 /// The width of the drawing, and the height without its bars.
