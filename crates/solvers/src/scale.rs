@@ -1,5 +1,5 @@
 //! Checking vectors, and scaling by powers of two, which is exact.
-use lacuna_engine::{Error, Result, Scalar};
+use lacuna_engine::{Error, Result, Scalar, compiled_here};
 use lacuna_formats::parallel;
 
 /// A factor `±2^exponent` between the caller's operator or vectors and those on the device.
@@ -19,7 +19,9 @@ impl Factor {
     }
     /// The numbers times the factor.
     pub fn times<T: Scalar>(self, values: &[T]) -> Vec<T> {
-        values.iter().map(|v| self.of(*v)).collect()
+        compiled_here!(T, |factor: Factor, values: &[T]| -> Vec<T> {
+            values.iter().map(|v| factor.of(*v)).collect()
+        })(self, values)
     }
     /// Whether it is 1.
     pub fn is_one(self) -> bool {
@@ -51,13 +53,15 @@ pub(crate) fn survey<T: Scalar>(values: &[T], expected: usize, what: &str) -> Re
 
 /// The largest modulus of the real and imaginary parts, NaN if one of them is not finite. Uses all threads.
 pub fn largest<T: Scalar>(values: &[T]) -> f64 {
-    match values.len() {
-        0..GRAIN => largest_of(values),
-        _ => {
-            let parts = parallel::map(values.chunks(GRAIN), largest_of);
-            parts.into_iter().fold(0.0f64, |a, b| if a.is_nan() || a > b { a } else { b })
+    compiled_here!(T, |values: &[T]| -> f64 {
+        match values.len() {
+            0..GRAIN => largest_of(values),
+            _ => {
+                let parts = parallel::map(values.chunks(GRAIN), largest_of);
+                parts.into_iter().fold(0.0f64, |a, b| if a.is_nan() || a > b { a } else { b })
+            }
         }
-    }
+    })(values)
 }
 
 /// The same for one chunk, on one thread.
@@ -89,17 +93,19 @@ pub(crate) fn norm<T: Scalar>(values: &[T], largest: f64) -> f64 {
     if largest == 0.0 || !largest.is_finite() {
         return largest;
     }
-    // If the largest part is far from 1, the elements are divided by it before they are squared.
-    let unit = if (1e-100..1e100).contains(&largest) { 1.0 } else { largest };
-    let squares = |part: &[T]| -> f64 {
-        let square = |v: f64| if unit == 1.0 { v * v } else { (v / unit).powi(2) };
-        part.iter().map(|v| square(v.re()) + square(v.im())).sum()
-    };
-    let parts = match values.len() {
-        0..GRAIN => vec![squares(values)],
-        _ => parallel::map(values.chunks(GRAIN), squares),
-    };
-    unit * parts.into_iter().sum::<f64>().sqrt()
+    compiled_here!(T, |values: &[T], largest: f64| -> f64 {
+        // If the largest part is far from 1, the elements are divided by it before they are squared.
+        let unit = if (1e-100..1e100).contains(&largest) { 1.0 } else { largest };
+        let squares = |part: &[T]| -> f64 {
+            let square = |v: f64| if unit == 1.0 { v * v } else { (v / unit).powi(2) };
+            part.iter().map(|v| square(v.re()) + square(v.im())).sum()
+        };
+        let parts = match values.len() {
+            0..GRAIN => vec![squares(values)],
+            _ => parallel::map(values.chunks(GRAIN), squares),
+        };
+        unit * parts.into_iter().sum::<f64>().sqrt()
+    })(values, largest)
 }
 
 /// The exponent of the power of two that brings a largest element near 1. Returns 0 if its squares are safe

@@ -193,6 +193,10 @@ where
     }
 }
 
+/// Entries that are looked at together, and the parts of so many that a thread takes at least.
+const BLOCK: usize = 4096;
+const BLOCKS: usize = 8;
+
 /// Fails unless the arrays form a valid matrix.
 pub(crate) fn check<T: Scalar>(
     operation: &str,
@@ -202,9 +206,19 @@ pub(crate) fn check<T: Scalar>(
     col_idx: &[u32],
     values: &[T],
 ) -> Result<()> {
-    check_sizes(operation, rows, cols, values.len())?;
+    check_pattern(operation, [rows, cols, values.len()], row_ptr, col_idx)?;
+    check_finite(operation, row_ptr, col_idx, values)
+}
+
+fn check_pattern(
+    operation: &str,
+    [rows, cols, nnz]: [usize; 3],
+    row_ptr: &[u32],
+    col_idx: &[u32],
+) -> Result<()> {
+    check_sizes(operation, rows, cols, nnz)?;
     Error::check_length(operation, "row_ptr", rows + 1, row_ptr.len())?;
-    Error::check_length(operation, "col_idx", values.len(), col_idx.len())?;
+    Error::check_length(operation, "col_idx", nnz, col_idx.len())?;
     let structure = |message| Err(Error::Structure { operation: operation.into(), message });
     if row_ptr[0] != 0 {
         return structure(format!("row_ptr[0] should be 0, got {}", row_ptr[0]));
@@ -213,19 +227,41 @@ pub(crate) fn check<T: Scalar>(
         let (next, this) = (row_ptr[i + 1], row_ptr[i]);
         return structure(format!("row_ptr should not decrease, got {next} after {this} at row {i}"));
     }
-    if row_ptr[rows] as usize != values.len() {
-        let (entries, end) = (values.len(), row_ptr[rows]);
-        return structure(format!("row_ptr should end at the number of entries {entries}, got {end}"));
+    if row_ptr[rows] as usize != nnz {
+        let end = row_ptr[rows];
+        return structure(format!("row_ptr should end at the number of entries {nnz}, got {end}"));
+    }
+    if increases(cols, row_ptr, col_idx) {
+        return Ok(());
     }
     let range = |i: usize| row_ptr[i] as usize..row_ptr[i + 1] as usize;
     let bad_row = parallel::find_first(rows, GRAIN / 8, |i| {
         let row = &col_idx[range(i)];
         row.last().is_some_and(|&c| c as usize >= cols) || row.windows(2).any(|w| w[1] <= w[0])
     });
-    match bad_row {
-        Some(row) => Err(wrong_row(operation, row, cols, col_idx, range(row))),
-        None => check_finite(operation, row_ptr, col_idx, values),
-    }
+    bad_row.map_or(Ok(()), |row| Err(wrong_row(operation, row, cols, col_idx, range(row))))
+}
+
+/// Whether all columns are below their number and increase within the rows: then there are no steps down but from row to row. Rows are
+/// not looked at one by one, so that vector instructions serve.
+fn increases(cols: usize, row_ptr: &[u32], col_idx: &[u32]) -> bool {
+    let blocks = col_idx.len().div_ceil(BLOCK);
+    let block = |k: usize| k * BLOCK..col_idx.len().min((k + 1) * BLOCK);
+    // All counts fit in 32 bits.
+    let cols = cols as u32;
+    let within = |k: usize| col_idx[block(k)].iter().fold(true, |all, &c| all & (c < cols));
+    let steps_down = |k: usize| {
+        let own = block(k);
+        let first = usize::from(own.start > 0 && col_idx[own.start] <= col_idx[own.start - 1]);
+        let own = &col_idx[own];
+        first + own.iter().zip(&own[1..]).fold(0u32, |count, (a, b)| count + u32::from(b <= a)) as usize
+    };
+    let down_to_row = |i: usize| {
+        let at = row_ptr[i] as usize;
+        usize::from(at > 0 && row_ptr[i + 1] as usize > at && col_idx[at] <= col_idx[at - 1])
+    };
+    parallel::find_first(blocks, BLOCKS, |k| !within(k)).is_none()
+        && parallel::sum(blocks, BLOCKS, steps_down) == parallel::sum(row_ptr.len() - 1, GRAIN, down_to_row)
 }
 
 /// Describes the error of a row.

@@ -1,9 +1,11 @@
 //! Checks of sizes and values that every format needs, and their errors.
 use crate::parallel;
-use lacuna_engine::{Error, Result, Scalar};
+use lacuna_engine::{Error, Result, Scalar, compiled_here};
 
 /// Minimum number of values per thread.
 const GRAIN: usize = 8192;
+/// Values that are looked at together.
+const BLOCK: usize = 1024;
 
 /// Checks that rows, columns and entries fit in 32-bit indices.
 ///
@@ -41,7 +43,14 @@ pub(crate) fn check_finite<T: Scalar>(
     col_idx: &[u32],
     values: &[T],
 ) -> Result<()> {
-    match parallel::find_first(values.len(), GRAIN, |k| !values[k].finite()) {
+    let k = compiled_here!(T, |values: &[T]| -> Option<usize> {
+        // In blocks, so that vector instructions serve.
+        let blocks: Vec<&[T]> = values.chunks(BLOCK).collect();
+        let finite = |block: &[T]| block.iter().fold(true, |all, v| all & v.finite());
+        let block = parallel::find_first(blocks.len(), GRAIN / BLOCK, |k| !finite(blocks[k]))?;
+        blocks[block].iter().position(|v| !v.finite()).map(|k| block * BLOCK + k)
+    })(values);
+    match k {
         None => Ok(()),
         Some(k) => {
             let (row, column) = position(row_ptr, col_idx, k);

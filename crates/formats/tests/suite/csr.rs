@@ -1,6 +1,6 @@
 //! Validity of matrices, and the results of all operations on them.
 use lacuna_engine::{Complex64, Error, Format, row_sum};
-use lacuna_formats::{Csr, Triplets};
+use lacuna_formats::{Csr, CsrRef, Triplets};
 use proptest::prelude::*;
 
 fn message<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
@@ -231,6 +231,29 @@ proptest! {
         a.product(&x, &mut y).unwrap();
         for (i, y) in y.iter().enumerate() {
             prop_assert_eq!(*y, row_sum(a.lanes(), a.row_entries(i).map(|(j, v)| (v, x[j]))));
+        }
+    }
+}
+
+/// Entries are looked at in blocks: the borders of these and of rows are where one could be missed.
+#[test]
+fn columns_out_of_order_are_found_wherever_they_are() {
+    let (rows, each) = (3000, 3);
+    let row_ptr: Vec<u32> = (0..=rows).map(|i| i * each).collect();
+    let columns: Vec<u32> = (0..rows * each).map(|k| 5 * (k % each)).collect();
+    let values = vec![1.0; columns.len()];
+    let made = |columns: &[u32]| CsrRef::new(rows as usize, 11, &row_ptr, columns, &values).map(drop);
+    assert!(made(&columns).is_ok());
+    for k in [0, 1, 2, 3, 4094, 4095, 4096, 4097, 4098, 8190, 8191, 8192, 8193, 8997, 8998, 8999] {
+        let row = k / 3;
+        for wrong in [0, 11] {
+            let mut columns = columns.clone();
+            columns[k] = wrong;
+            match made(&columns) {
+                Ok(()) => assert!(wrong == 0 && k % 3 == 0, "{k}"),
+                Err(Error::Entry { row: found, .. }) => assert_eq!(found, row, "{k}"),
+                Err(error) => panic!("{k}: {error}"),
+            }
         }
     }
 }

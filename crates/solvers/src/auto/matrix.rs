@@ -70,8 +70,13 @@ impl<T: Scalar> HostMatrix<T> {
         if !factor.is_one() {
             values.iter_mut().for_each(|v| *v = factor.of(*v));
         }
-        let a = self.a.with_values(values).map_err(|error| self.order.in_given_rows(error))?;
-        (self.a, self.factor, self.lost) = (Arc::new(a), factor, lost);
+        // In place, where neither the device nor the caller shares it.
+        let taken = match Arc::get_mut(&mut self.a) {
+            Some(a) => a.set_values(&values),
+            None => self.a.with_values(values).map(|a| self.a = Arc::new(a)),
+        };
+        taken.map_err(|error| self.order.in_given_rows(error))?;
+        (self.factor, self.lost) = (factor, lost);
         (self.rounding, self.norm) = (rounding, None);
         Ok(())
     }
