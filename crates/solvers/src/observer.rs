@@ -110,10 +110,19 @@ impl<T> System<'_, T> {
         k.each(|k| self.show(k, observer, false));
     }
 
-    /// Records a call between two iterations that are recorded together.
-    pub(crate) fn show_between(&self, k: &mut Recorder<'_, T>) {
-        if let Some(observer) = self.observer.filter(|observer| observer.shown() == Shown::Iterate) {
-            self.show(k, observer, false);
+    /// Records several iterations that a section has together, numbered from 0; an observer sees each.
+    pub(crate) fn iterations(
+        &self,
+        k: &mut Recorder<'_, T>,
+        count: usize,
+        record: &mut dyn FnMut(&mut Recorder<'_, T>, usize),
+    ) {
+        for j in 0..count {
+            // What follows a section is recorded with it.
+            if let Some(observer) = self.observer.filter(|o| j > 0 && o.shown() == Shown::Iterate) {
+                self.show(k, observer, false);
+            }
+            record(k, j);
         }
     }
 

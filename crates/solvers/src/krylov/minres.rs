@@ -62,7 +62,7 @@ impl Listed for MinRes {
         });
         k.each(|k| {
             // The new vectors overwrite the second to last, so that the storage repeats every two iterations.
-            for j in [0, 1] {
+            sys.iterations(k, 2, &mut |k, j| {
                 let [v, v_new, w, w_new, z, z_new] = [vs[j], vs[1 - j], ws[j], ws[1 - j], zs[j], zs[1 - j]];
                 let along = Pass::new("along").dot(delta, z, y).eval(delta, delta / (gamma * gamma));
                 let lanczos =
@@ -92,10 +92,7 @@ impl Listed for MinRes {
                 k.multi_axpy_dot(lanczos);
                 sys.precondition(k, v_new, z_new, rotate);
                 k.multi_axpy_dot(attained.test(sys, sys.count(attained.measure(step, x), rr), rr));
-                if j == 0 {
-                    sys.show_between(k);
-                }
-            }
+            });
         });
     }
 }
