@@ -188,7 +188,8 @@ pub enum Error {
     NotConverged(#[from] NotConverged),
 }
 
-/// What kind of error it is, for callers in other languages. The numbers are stable; 0 stands for success.
+/// What kind of error it is, for callers in other languages. The numbers are stable; 0 stands for success, and 8 for a panic that the
+/// C interface caught (`LAC_PANIC`): a bug, and no error of this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -206,7 +207,6 @@ pub enum ErrorKind {
     Function = 6,
     /// Something that is in use.
     Busy = 7,
-    // 8 is a panic that the C interface caught, which is no error of this type.
     /// A file that could not be read, written or parsed.
     File = 9,
     /// The caller asked to stop.
