@@ -9,7 +9,8 @@ target=$(cd "$here/../.." && pwd)/target
 out=${1:-$target/wheels}
 venv=$target/python/venv
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
-"$venv/bin/python" -c 'import auditwheel' 2>/dev/null && [ -x "$venv/bin/maturin" ] || "$venv/bin/pip" install --quiet 'maturin>=1.9,<2' auditwheel
+"$venv/bin/python" -c 'import auditwheel, abi3audit, twine' 2>/dev/null && [ -x "$venv/bin/maturin" ] ||
+  "$venv/bin/python" -m pip install --quiet 'maturin>=1.9,<2' auditwheel abi3audit twine
 "$venv/bin/maturin" build --release --manifest-path "$here/Cargo.toml" --features cuda,opencl --out "$out"
 wheel=$(ls -t "$out"/*.whl | head -n 1)
 site=$(mktemp -d)
@@ -26,8 +27,10 @@ say "no driver among the libraries that it needs, and nothing exported but its e
 
 say "auditwheel"
 "$venv/bin/auditwheel" show "$wheel"
+"$venv/bin/abi3audit" --strict "$wheel"
+"$venv/bin/twine" check --strict "$wheel"
 
 say "it starts and solves in an environment of its own"
 "$venv/bin/python" -m venv "$site/venv"
-"$site/venv/bin/pip" install --quiet "$wheel"
+"$site/venv/bin/python" -m pip install --quiet "$wheel"
 "$site/venv/bin/python" -m lacuna_sparse

@@ -9,7 +9,7 @@ venv=$target/python/venv
 if [ ! -x "$venv/bin/python" ]; then
   python3 -m venv "$venv"
 fi
-"$venv/bin/python" -c 'import mypy, numpy, pyamg, pytest, scipy' 2>/dev/null || "$venv/bin/pip" install --quiet numpy 'scipy>=1.17' pytest mypy pyamg
+"$venv/bin/python" -c 'import mypy, numpy, pyamg, pytest, scipy' 2>/dev/null || "$venv/bin/python" -m pip install --quiet numpy 'scipy>=1.17' pytest mypy pyamg
 # The package with the extension, as a wheel has it.
 site=$(mktemp -d)
 trap 'rm -rf "$site"' EXIT
