@@ -55,7 +55,7 @@ pub fn agree<T: Scalar>(make: fn() -> Device) {
                         .zip(&mut x)
                         .map(|(b, x)| RightHandSide { factors: alone.factors(b), b, x })
                         .collect();
-                    let found = together.solve(&mut sides, stop).unwrap();
+                    let found = together.solve(&mut sides, stop, None).unwrap();
                     assert_eq!(found[1].iterations, 0, "{case:?}: a solution needs no iterations");
                     for (j, found) in found.iter().enumerate() {
                         let (_, mut own) = sides_of(j, &solution, n);

@@ -206,7 +206,7 @@ pub(crate) unsafe extern "C" fn lac_system_solve_columns(
         let apart = first.map(|first| first.size());
         // SAFETY: see above.
         system.set_stop(unsafe { stop_of(stop, *of_system)? });
-        let outcomes = system.solve_columns(k, (b, ldb), (x, ldx))?;
+        let outcomes = system.solve_columns(k, (b, ldb), (x, ldx), None)?;
         if let Some(apart) = apart {
             for (column, outcome) in outcomes.iter().enumerate() {
                 // SAFETY: there are k reports, each as large as the caller says of the first.

@@ -2,12 +2,14 @@
 use crate::columns::Columns;
 use crate::cost::Count;
 use crate::failure::{failed, filled, memory, unsupported};
+use crate::hermitian::LARGE;
 use crate::{Number, size};
 use faer::dyn_stack::MemStack;
 use faer::sparse::SymbolicSparseColMatRef;
 use faer::sparse::linalg::amd;
 use lacuna_engine::Result;
-use lacuna_formats::{Csr, Permutation, ScaledDiagonal, block_triangular, scaled_diagonal};
+use lacuna_formats::{Csr, Permutation, ScaledDiagonal, block_triangular, interrupt, scaled_diagonal};
+use std::mem;
 
 /// A diagonal entry below this part of the largest of its row, and of the largest of its column, is weak.
 const WEAK: f64 = 0.01;
@@ -52,7 +54,9 @@ impl Arrangement {
         row_scales: Vec<i32>,
         column_scales: Vec<i32>,
     ) -> Result<Self> {
+        interrupt::check()?;
         let blocks = block_triangular(a, matched).ok_or_else(unmatched)?;
+        interrupt::check()?;
         let (mut rows, mut columns, borders) = (blocks.rows, blocks.columns, blocks.borders);
         let mut counts = Vec::with_capacity(borders.len());
         let mut local = Local::new(a.cols())?;
@@ -149,12 +153,19 @@ impl Local {
             self.ptr.push(self.rows.len() as u32);
         }
         columns.iter().for_each(|&j| self.place[j as usize] = NONE);
-        let pattern = SymbolicSparseColMatRef::new_unsorted_checked(n, n, &self.ptr, None, &self.rows);
-        let (mut order, mut inverse) = (filled(0u32, n)?, filled(0u32, n)?);
-        let mut memory = memory(amd::order_maybe_unsorted_scratch::<u32>(n, self.rows.len()))?;
-        let stack = MemStack::new(&mut memory);
-        let found = amd::order_maybe_unsorted(&mut order, &mut inverse, pattern, Default::default(), stack)
-            .map_err(failed)?;
+        let (ptr, inside) = (mem::take(&mut self.ptr), mem::take(&mut self.rows));
+        let ordered = move || -> Result<_> {
+            let pattern = SymbolicSparseColMatRef::new_unsorted_checked(n, n, &ptr, None, &inside);
+            let (mut order, mut inverse) = (filled(0u32, n)?, filled(0u32, n)?);
+            let mut memory = memory(amd::order_maybe_unsorted_scratch::<u32>(n, inside.len()))?;
+            let stack = MemStack::new(&mut memory);
+            let found =
+                amd::order_maybe_unsorted(&mut order, &mut inverse, pattern, Default::default(), stack)
+                    .map_err(failed)?;
+            Ok((order, found, ptr, inside))
+        };
+        let (order, found, ptr, inside) = interrupt::aside(n >= LARGE, ordered)??;
+        (self.ptr, self.rows) = (ptr, inside);
         for places in [rows, columns] {
             let former = places.to_vec();
             places.iter_mut().zip(&order).for_each(|(to, &k)| *to = former[k as usize]);

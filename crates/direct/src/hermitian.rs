@@ -12,8 +12,9 @@ use faer::sparse::linalg::cholesky::{
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
 use lacuna_engine::Result;
-use lacuna_formats::Csr;
+use lacuna_formats::{Csr, interrupt};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Operations for each entry, in units of 40, from which supernodes pay for `L Lᴴ`.
 const SUPERNODES: f64 = 0.5;
@@ -21,13 +22,16 @@ const SUPERNODES: f64 = 0.5;
 const BY_SUPERNODES: [f64; 4] = [1e-11, 8e-10, 2e-8, 7.5e-9];
 /// Seconds for an operation and an entry.
 const BY_ENTRIES: [f64; 2] = [4.3e-10, 1.6e-8];
+/// Rows from which an order, and seconds from which factors, are long to wait for.
+pub(crate) const LARGE: usize = 30_000;
+const LONG: f64 = 0.05;
 /// The work of `L B Lᴴ` over that of `L Lᴴ`.
 const INDEFINITE: f64 = 2.5;
 
 /// The order of a Hermitian matrix and the places of its factor.
 #[derive(Debug)]
 pub(crate) struct HermitianPlan {
-    symbolic: SymbolicCholesky<u32>,
+    symbolic: Arc<SymbolicCholesky<u32>>,
     is_definite: bool,
     pub(crate) cost: Cost,
 }
@@ -39,13 +43,15 @@ impl HermitianPlan {
             true => SupernodalThreshold(SUPERNODES),
             false => SupernodalThreshold::FORCE_SUPERNODAL,
         };
-        let symbolic = guarded(|| {
-            let (ptr, columns) = upper(a)?;
-            let pattern = SymbolicSparseColMatRef::new_checked(n, n, &ptr, None, &columns);
-            let params = CholeskySymbolicParams { supernodal_flop_ratio_threshold, ..Default::default() };
-            factorize_symbolic_cholesky(pattern, Side::Lower, Default::default(), params)
-                .map_err(refused(0.0))
-        })?;
+        let (ptr, columns) = upper(a)?;
+        let symbolic = interrupt::aside(n >= LARGE, move || {
+            guarded(|| {
+                let pattern = SymbolicSparseColMatRef::new_checked(n, n, &ptr, None, &columns);
+                let params = CholeskySymbolicParams { supernodal_flop_ratio_threshold, ..Default::default() };
+                factorize_symbolic_cholesky(pattern, Side::Lower, Default::default(), params)
+                    .map_err(refused(0.0))
+            })
+        })??;
         let (count, seconds) = cost(&symbolic);
         let size = if W::KIND.is_complex() { 16.0 } else { 8.0 };
         let cost = Cost {
@@ -54,7 +60,7 @@ impl HermitianPlan {
             bytes: count.entries * size,
             seconds: if is_definite { seconds } else { INDEFINITE * seconds },
         };
-        Ok(HermitianPlan { symbolic, is_definite, cost })
+        Ok(HermitianPlan { symbolic: Arc::new(symbolic), is_definite, cost })
     }
 }
 
@@ -85,6 +91,11 @@ fn cost(symbolic: &SymbolicCholesky<u32>) -> (Count, f64) {
 /// Factors of a Hermitian matrix. The arrays of its rows are those of the columns of its conjugate, which is factored.
 pub(crate) struct Hermitian<W: Number> {
     plan: HermitianPlan,
+    factor: Factor<W>,
+}
+
+/// The numbers of a factorisation.
+struct Factor<W> {
     values: Vec<W>,
     /// Whether the negative of the matrix was factored, which may be positive definite.
     is_negated: bool,
@@ -96,27 +107,94 @@ pub(crate) struct Hermitian<W: Number> {
 
 impl<W: Number> Hermitian<W> {
     pub(crate) fn new(a: &Csr<W>, plan: HermitianPlan) -> Result<Self> {
-        let mut made = Hermitian {
+        let rows = if plan.is_definite { 0 } else { a.rows() };
+        let mut factor = Factor {
             values: filled(W::zero(), plan.symbolic.len_val())?,
             is_negated: false,
-            beside: Vec::new(),
-            order: Vec::new(),
-            inverse: Vec::new(),
-            plan,
+            beside: filled(W::zero(), rows)?,
+            order: filled(0, rows)?,
+            inverse: filled(0, rows)?,
         };
-        if !made.plan.is_definite {
-            made.beside = filled(W::zero(), a.rows())?;
-            (made.order, made.inverse) = (filled(0, a.rows())?, filled(0, a.rows())?);
+        if plan.cost.seconds < LONG {
+            factor.renew(a, &plan.symbolic, plan.is_definite)?;
+            return Ok(Hermitian { plan, factor });
         }
-        made.renew(a)?;
-        Ok(made)
+        // Whoever ends it does not wait for the end of what has its own copy of the matrix.
+        let (a, symbolic, is_definite) = (a.clone(), plan.symbolic.clone(), plan.is_definite);
+        let made = move || factor.renew(&a, &symbolic, is_definite).map(|()| factor);
+        Ok(Hermitian { plan, factor: interrupt::aside(true, made)?? })
     }
 
     /// Factors a matrix of the same pattern.
     pub(crate) fn renew(&mut self, a: &Csr<W>) -> Result<()> {
+        self.factor.renew(a, &self.plan.symbolic, self.plan.is_definite)
+    }
+
+    /// `x ← A⁻¹ x`
+    pub(crate) fn solve(&self, x: &mut [W]) {
+        let n = x.len();
+        let (symbolic, factor) = (&*self.plan.symbolic, &self.factor);
+        let mut memory = MemBuffer::new(symbolic.solve_in_place_scratch::<W>(1, Par::Seq));
+        let (to, stack) = (MatMut::from_column_major_slice_mut(x, n, 1), MemStack::new(&mut memory));
+        // The conjugate was factored.
+        if self.plan.is_definite {
+            LltRef::new(symbolic, &factor.values).solve_in_place_with_conj(Conj::Yes, to, Par::Seq, stack);
+            if factor.is_negated {
+                x.iter_mut().for_each(|v| *v = -*v);
+            }
+        } else {
+            let order = PermRef::new_checked(&factor.order, &factor.inverse, n);
+            IntranodeLbltRef::new(symbolic, &factor.values, &factor.beside, order).solve_in_place_with_conj(
+                Conj::Yes,
+                to,
+                Par::Seq,
+                stack,
+            );
+        }
+    }
+
+    /// How many eigenvalues are positive, negative and zero, by Sylvester's law of inertia.
+    pub(crate) fn inertia(&self) -> Inertia {
+        let n = self.factor.beside.len();
+        if self.plan.is_definite {
+            let n = self.plan.symbolic.nrows();
+            return match self.factor.is_negated {
+                true => Inertia { negative: n, ..Inertia::default() },
+                false => Inertia { positive: n, ..Inertia::default() },
+            };
+        }
+        let SymbolicCholeskyRaw::Supernodal(s) = self.plan.symbolic.raw() else { return Inertia::default() };
+        let mut diagonal = vec![0.0; n];
+        for k in 0..s.n_supernodes() {
+            let (first, end) = (s.supernode_begin()[k] as usize, s.supernode_end()[k] as usize);
+            let rows = end - first + s.supernode(k).pattern().len();
+            let values = &self.factor.values[s.col_ptr_for_val()[k] as usize..];
+            (first..end).enumerate().for_each(|(j, step)| diagonal[step] = values[j * rows + j].re());
+        }
+        let mut inertia = Inertia::default();
+        let mut k = 0;
+        while k < n {
+            let beside = self.factor.beside[k].modulus();
+            if beside == 0.0 || k + 1 == n {
+                inertia.count(diagonal[k]);
+                k += 1;
+                continue;
+            }
+            let (trace, determinant) =
+                (diagonal[k] + diagonal[k + 1], diagonal[k] * diagonal[k + 1] - beside * beside);
+            let first = if determinant > 0.0 { trace } else { 1.0 };
+            inertia.count(first);
+            inertia.count(if determinant == 0.0 { 0.0 } else { determinant * first });
+            k += 2;
+        }
+        inertia
+    }
+}
+
+impl<W: Number> Factor<W> {
+    fn renew(&mut self, a: &Csr<W>, symbolic: &SymbolicCholesky<u32>, is_definite: bool) -> Result<()> {
         let n = a.rows();
-        let symbolic = &self.plan.symbolic;
-        self.is_negated = self.plan.is_definite && a.get(0, 0).is_some_and(|d| d.re() < 0.0);
+        self.is_negated = is_definite && a.get(0, 0).is_some_and(|d| d.re() < 0.0);
         let values = match self.is_negated {
             true => Cow::Owned(a.values().iter().map(|v| -*v).collect()),
             false => Cow::Borrowed(a.values()),
@@ -124,7 +202,7 @@ impl<W: Number> Hermitian<W> {
         guarded(|| {
             let pattern = SymbolicSparseColMatRef::new_checked(n, n, a.row_ptr(), None, a.col_idx());
             let a = SparseColMatRef::new(pattern, &values);
-            if self.plan.is_definite {
+            if is_definite {
                 let scratch = symbolic.factorize_numeric_llt_scratch::<W>(Par::Seq, Default::default());
                 let mut memory = memory(scratch)?;
                 let stack = MemStack::new(&mut memory);
@@ -158,66 +236,6 @@ impl<W: Number> Hermitian<W> {
             );
             Ok(())
         })
-    }
-
-    /// `x ← A⁻¹ x`
-    pub(crate) fn solve(&self, x: &mut [W]) {
-        let n = x.len();
-        let symbolic = &self.plan.symbolic;
-        let mut memory = MemBuffer::new(symbolic.solve_in_place_scratch::<W>(1, Par::Seq));
-        let (to, stack) = (MatMut::from_column_major_slice_mut(x, n, 1), MemStack::new(&mut memory));
-        // The conjugate was factored.
-        if self.plan.is_definite {
-            LltRef::new(symbolic, &self.values).solve_in_place_with_conj(Conj::Yes, to, Par::Seq, stack);
-            if self.is_negated {
-                x.iter_mut().for_each(|v| *v = -*v);
-            }
-        } else {
-            let order = PermRef::new_checked(&self.order, &self.inverse, n);
-            IntranodeLbltRef::new(symbolic, &self.values, &self.beside, order).solve_in_place_with_conj(
-                Conj::Yes,
-                to,
-                Par::Seq,
-                stack,
-            );
-        }
-    }
-
-    /// How many eigenvalues are positive, negative and zero, by Sylvester's law of inertia.
-    pub(crate) fn inertia(&self) -> Inertia {
-        let n = self.beside.len();
-        if self.plan.is_definite {
-            let n = self.plan.symbolic.nrows();
-            return match self.is_negated {
-                true => Inertia { negative: n, ..Inertia::default() },
-                false => Inertia { positive: n, ..Inertia::default() },
-            };
-        }
-        let SymbolicCholeskyRaw::Supernodal(s) = self.plan.symbolic.raw() else { return Inertia::default() };
-        let mut diagonal = vec![0.0; n];
-        for k in 0..s.n_supernodes() {
-            let (first, end) = (s.supernode_begin()[k] as usize, s.supernode_end()[k] as usize);
-            let rows = end - first + s.supernode(k).pattern().len();
-            let values = &self.values[s.col_ptr_for_val()[k] as usize..];
-            (first..end).enumerate().for_each(|(j, step)| diagonal[step] = values[j * rows + j].re());
-        }
-        let mut inertia = Inertia::default();
-        let mut k = 0;
-        while k < n {
-            let beside = self.beside[k].modulus();
-            if beside == 0.0 || k + 1 == n {
-                inertia.count(diagonal[k]);
-                k += 1;
-                continue;
-            }
-            let (trace, determinant) =
-                (diagonal[k] + diagonal[k + 1], diagonal[k] * diagonal[k + 1] - beside * beside);
-            let first = if determinant > 0.0 { trace } else { 1.0 };
-            inertia.count(first);
-            inertia.count(if determinant == 0.0 { 0.0 } else { determinant * first });
-            k += 2;
-        }
-        inertia
     }
 }
 

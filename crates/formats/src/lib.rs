@@ -12,7 +12,7 @@
 //! - [`matching`] matches rows with columns, [`scaled_diagonal`] by large entries; [`block_triangular`] finds blocks.
 //! - [`Pair`] puts a matrix and its conjugate transpose on a device.
 //! - [`reorder`] finds an order of the rows that keeps coupled rows close together.
-//! - [`parallel`] shares work among threads.
+//! - [`parallel`] shares work among threads; [`interrupt`] ends it.
 //! - [`Structure`] analyses a matrix, [`spy`] counts entries for a picture of it.
 //! - Matrices of other crates convert by `From` and `TryFrom`, each behind a feature with the crate's name and version. They
 //!   are here and not in the crate of files, `lacuna-io`, since only the crate of [`Csr`] may implement such a trait for it.
@@ -23,6 +23,7 @@ pub mod build;
 mod choose;
 pub mod factor;
 mod interop;
+pub mod interrupt;
 mod order;
 pub mod parallel;
 mod storage;
@@ -33,7 +34,7 @@ pub use build::csr_ref::CsrRef;
 pub use build::triplets::Triplets;
 pub use choose::blocks::LEAST_FILL;
 pub use choose::select::{
-    Candidate, FORMATS, FormatInfo, candidates, choose_format, choose_lasting_format, convert,
+    Candidate, FORMATS, FormatInfo, candidates, choose_format, choose_lasting_format, choose_stencil, convert,
 };
 pub use choose::structure::{Structure, spy};
 pub use order::colours::{by_colours, greedy_colours};

@@ -2,7 +2,7 @@
 use crate::remembered_method::RememberedMethod;
 use crate::{AsVector, LinearSystem};
 use lacuna_engine::{Device, Error, Reason, Result, Scalar};
-use lacuna_formats::Csr;
+use lacuna_formats::{Csr, interrupt};
 use lacuna_solvers::auto::{Asked, Candidate, Facts, When, plan};
 use lacuna_solvers::{Combined, Options, Outcome, SetupProgress, Stop, Watch};
 use ndarray::{Array1, ArrayView1};
@@ -98,7 +98,11 @@ fn warm<T: Scalar>(dev: &Device, a: &Arc<Csr<T>>, b: ArrayView1<'_, T>) -> Resul
     let stop = Stop::default().max_iters(1);
     let system = LinearSystem::new(a.clone()).preconditioner("none").stop(stop);
     let ran = system.on(dev).prepare().and_then(|mut system| system.solve(b).map(drop));
-    ran.or_else(|error| if error.is_device_failure() { Err(error) } else { Ok(()) })
+    ran.or_else(|error| match error {
+        Error::Cancelled { .. } => Err(error),
+        error if error.is_device_failure() => Err(error),
+        _ => Ok(()),
+    })
 }
 
 /// Tries the automatic choice and what else the structure of the matrix allows, each from zero, and returns all trials: first those that solved
@@ -124,7 +128,7 @@ fn warm<T: Scalar>(dev: &Device, a: &Arc<Csr<T>>, b: ArrayView1<'_, T>) -> Resul
 /// ```
 ///
 /// # Errors
-/// [`Error::Length`] for `b`, device failures. An error of a preconditioner becomes the outcome of its trial.
+/// [`Error::Length`] for `b`, those of [`interrupt::check`], device failures. An error of a preconditioner becomes the outcome of its trial.
 pub fn advise<T: Scalar>(
     dev: &Device,
     a: impl Into<Arc<Csr<T>>>,
@@ -141,6 +145,7 @@ pub fn advise<T: Scalar>(
     let on_host = dev.info().memory.is_none();
     for (method, preconditioner) in plausible(&a, on_host)? {
         let names = (&*method, &*preconditioner);
+        interrupt::check()?;
         if watch(names, None).is_break() {
             break;
         }

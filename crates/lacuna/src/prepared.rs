@@ -2,11 +2,12 @@
 use crate::applied::Applied;
 use crate::remembered_method::RememberedMethod;
 use crate::{AsVector, AsVectorMut, Chosen};
-use lacuna_engine::{Device, Error, Matrix, PlanId, Result, Scalar, Vector};
+use lacuna_engine::{Device, Error, Matrix, PlanId, Reason, Result, Scalar, Vector};
 use lacuna_formats::parallel;
 use lacuna_solvers::auto::{AutoSolver, Choices, Joint, OperatorSolver, Refined};
 use lacuna_solvers::{Factor, Observer, Outcome, Solver, Stop, Watch};
 use ndarray::{Array1, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, s};
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -146,15 +147,38 @@ impl<T: Scalar> Prepared<T> {
     /// # Errors
     /// As [`Prepared::solve_into`]; [`Error::Length`] if `b` and `x` have different numbers of columns.
     pub fn solve_columns(&mut self, b: ArrayView2<'_, T>, x: ArrayViewMut2<'_, T>) -> Result<Vec<Outcome>> {
-        parallel::on(self.device().workers(), || self.solve_columns_here(b, x))
+        self.solve_columns_watched(b, x, None)
     }
 
-    /// [`Prepared::solve_columns`] as [`Prepared::solve_here`].
+    /// [`Prepared::solve_columns`], calling `watch` from time to time while it runs, without a residual while several columns are
+    /// iterated on. Returning `Break` cancels the solves of all columns that are not done.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn solve_columns_watched(
+        &mut self,
+        b: ArrayView2<'_, T>,
+        x: ArrayViewMut2<'_, T>,
+        watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
+    ) -> Result<Vec<Outcome>> {
+        parallel::on(self.device().workers(), || self.solve_columns_here(b, x, watch))
+    }
+
+    /// [`Prepared::solve_columns_watched`] as [`Prepared::solve_here`].
     fn solve_columns_here(
         &mut self,
         b: ArrayView2<'_, T>,
         mut x: ArrayViewMut2<'_, T>,
+        watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<Vec<Outcome>> {
+        let ended = Cell::new(false);
+        let mut watch = watch.map(|watch| {
+            |at: Watch| {
+                ended.set(ended.get() || watch(at).is_break());
+                if ended.get() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            }
+        });
+        let mut watch = watch.as_mut().map(|watch| watch as &mut dyn FnMut(Watch) -> ControlFlow<()>);
         let operation = "solve of several columns";
         Error::check_length(operation, "the columns of x", b.ncols(), x.ncols())?;
         let (rows, cols) = self.system.shape();
@@ -173,11 +197,13 @@ impl<T: Scalar> Prepared<T> {
             let columns = s![.., first..b.ncols().min(first + step)];
             let (b, mut x) = (b.slice(columns), x.slice_mut(columns));
             let joint = match &mut self.system {
-                AnySolver::Matrix(system) if together.is_some() => iterate_together(system, b, x.view_mut())?,
+                AnySolver::Matrix(system) if together.is_some() => {
+                    iterate_together(system, b, x.view_mut(), reborrow(&mut watch))?
+                }
                 _ => vec![None],
             };
             for ((b, x), joint) in b.columns().into_iter().zip(x.columns_mut()).zip(joint) {
-                outcomes.push(self.go_on(b, x, joint)?);
+                outcomes.push(self.go_on(b, x, joint, (reborrow(&mut watch), &ended))?);
             }
         }
         Ok(outcomes)
@@ -189,14 +215,19 @@ impl<T: Scalar> Prepared<T> {
         b: ArrayView1<'_, T>,
         x: ArrayViewMut1<'_, T>,
         joint: Option<Joint>,
+        (watch, ended): (Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>, &Cell<bool>),
     ) -> Result<Outcome> {
         let stop = either!(&self.system, system => system.stop());
         let limit = stop.limit(self.system.shape());
         let done = joint.map_or(0, |joint| joint.iterations().min(limit));
-        self.set_stop(stop.max_iters(limit - done));
-        let solved = self.solve_views(b, x, None).cloned();
+        // What was cancelled is confirmed.
+        self.set_stop(stop.max_iters(if ended.get() { 0 } else { limit - done }));
+        let solved = self.solve_views(b, x, watch).cloned();
         self.set_stop(stop);
         let mut outcome = solved?;
+        if ended.get() && !outcome.converged() {
+            outcome.reason = Reason::Cancelled;
+        }
         if let Some(joint) = joint {
             joint.add_to(&mut outcome);
         }
@@ -460,6 +491,15 @@ impl<T: Scalar> Prepared<T> {
     }
 }
 
+fn reborrow<'a>(
+    watch: &'a mut Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
+) -> Option<&'a mut dyn FnMut(Watch) -> ControlFlow<()>> {
+    match watch {
+        Some(watch) => Some(&mut **watch),
+        None => None,
+    }
+}
+
 /// Copies the elements of a strided view to contiguous memory.
 fn stage<'a, T: Scalar>(place: &'a mut Vec<T>, view: ArrayView1<'_, T>) -> &'a mut [T] {
     place.clear();
@@ -473,6 +513,7 @@ fn iterate_together<T: Scalar>(
     system: &mut AutoSolver<T>,
     b: ArrayView2<'_, T>,
     mut x: ArrayViewMut2<'_, T>,
+    watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
 ) -> Result<Vec<Option<Joint>>> {
     let mut sides = Vec::new();
     for (b, x) in b.columns().into_iter().zip(x.columns()) {
@@ -480,7 +521,7 @@ fn iterate_together<T: Scalar>(
         system.stage(&mut side, (b.len(), &|i| b[i]), (x.len(), &|i| x[i]))?;
         sides.push(side);
     }
-    let joint = system.iterate_together(&mut sides)?;
+    let joint = system.iterate_together(&mut sides, watch)?;
     for (mut x, ([_, solution], _)) in
         x.columns_mut().into_iter().zip(sides.iter().zip(&joint)).filter(|(_, (_, joint))| joint.is_some())
     {

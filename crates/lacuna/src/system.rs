@@ -8,7 +8,7 @@ use lacuna_solvers::auto::{
     Analysis, AutoSolver, Chosen, IntoMethod, IntoPreconditioner, MethodChoice, OperatorSolver,
     PreconditionerChoice, Refinement, Request,
 };
-use lacuna_solvers::{Observer, Options, Outcome, SetupWatch, Stop};
+use lacuna_solvers::{Observer, Options, Outcome, SetupWatch, Stop, interruptible};
 use ndarray::Array1;
 use std::sync::Arc;
 
@@ -276,6 +276,21 @@ impl<T: Scalar> LinearSystem<T> {
         self.request.strict = strict;
         self
     }
+    /// Leaves a small matrix in `csr` on the host, if its format is open: for few solves, another one saves less than it costs to
+    /// choose.
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    ///
+    /// let a = Spec::parse("gen:poisson2d:20x20")?.build::<f64>()?;
+    /// let system = LinearSystem::new(a).method("cg").on("cpu").quick(true).prepare()?;
+    /// assert_eq!(system.format().name, "csr");
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
+    pub fn quick(mut self, quick: bool) -> Self {
+        self.request.quick = quick;
+        self
+    }
     /// Shows somebody each iteration of every solve: see [`Observer`]. Rows and columns must keep their order and scale.
     ///
     /// ```
@@ -329,8 +344,8 @@ impl<T: Scalar> LinearSystem<T> {
         self.prepare_by(None)
     }
 
-    /// [`LinearSystem::prepare`], calling `watch` from time to time while the preconditioner is set up. Returning `Break` cancels
-    /// that. Analysis, conversions and set-ups of other preconditioners during a solve are not watched.
+    /// [`LinearSystem::prepare`], calling `watch` from time to time: between the parts of the analysis and of conversions, and while the
+    /// preconditioner is set up. Returning `Break` cancels it.
     ///
     /// # Errors
     /// As there; [`Error::Cancelled`](lacuna_engine::Error::Cancelled).
@@ -340,7 +355,8 @@ impl<T: Scalar> LinearSystem<T> {
 
     fn prepare_by(self, watch: Option<SetupWatch<'_>>) -> Result<Prepared<T>> {
         let (dev, passed) = self.place.open()?;
-        let mut prepared = parallel::on(dev.workers(), || self.prepared(&dev, watch))?;
+        let mut prepared =
+            parallel::on(dev.workers(), || interruptible(watch, |watch| self.prepared(&dev, watch)))?;
         if !passed.is_empty() {
             prepared.chose(format!("device {}: {passed}", dev.info().backend));
         }

@@ -36,6 +36,10 @@ impl Slot {
     pub(crate) fn keep(&self, exception: PyErr) {
         self.lock().get_or_insert(exception);
     }
+    /// Whether there is one: then what is watched ends.
+    pub(crate) fn is_full(&self) -> bool {
+        self.lock().is_some()
+    }
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.lock().take()
     }

@@ -2,7 +2,7 @@
 use crate::arrays::{Numbers, kind};
 use crate::errors::{Slot, raised};
 use crate::matrix::Matrix;
-use crate::watching::Watching;
+use crate::watching::{Watching, interruptible};
 use lacuna::dynamic;
 use lacuna::solvers::{METHODS, OptionInfo, PRECONDITIONERS};
 use lacuna::{Device, Error, Result, Stop, Watch};
@@ -87,7 +87,7 @@ pub(crate) fn advise(
     let b = numbers.bytes("b")?;
     let slot = Slot::default();
     let mut watching = Watching::new(slot.clone(), None);
-    let trials = py.detach(|| {
+    let trials = interruptible(py, &slot, || {
         let dev = device(device_name, threads)?;
         let mut watch = |_: (&str, &str), _: Option<Watch>| -> ControlFlow<()> { watching.signals() };
         dynamic::advise(&dev, &matrix.0, b, Stop::default().rtol(rtol), seconds, &mut watch)

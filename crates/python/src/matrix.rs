@@ -1,6 +1,7 @@
 //! A matrix, checked and copied once.
 use crate::arrays::{List, Numbers, array, char, kind};
-use crate::errors::raised;
+use crate::errors::{Slot, raised};
+use crate::watching::interruptible;
 use lacuna::dynamic;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -27,8 +28,13 @@ impl Matrix {
         let data = Numbers::new(data, kind, "data")?;
         let (row_ptr, col_idx) = (indptr.indices("indptr")?, indices.indices("indices")?);
         let values = data.bytes("data")?;
-        let made = py.detach(|| dynamic::Matrix::csr(kind, shape, row_ptr, col_idx, values, 0));
-        made.map(Matrix).map_err(raised)
+        let slot = Slot::default();
+        let made =
+            interruptible(py, &slot, || dynamic::Matrix::csr(kind, shape, row_ptr, col_idx, values, 0));
+        match slot.take() {
+            Some(exception) => Err(exception),
+            None => made.map(Matrix).map_err(raised),
+        }
     }
 
     /// A dense one by rows, as a flat array; zeros are left out.

@@ -3,7 +3,7 @@ use crate::arrays::{Numbers, NumbersMut, char};
 use crate::errors::{Slot, raised, unless_busy};
 use crate::functions::device;
 use crate::matrix::Matrix;
-use crate::watching::Watching;
+use crate::watching::{Watching, interruptible};
 use lacuna::dynamic;
 use lacuna::solvers::SetupProgress;
 use pyo3::prelude::*;
@@ -26,7 +26,7 @@ impl Preconditioner {
     ) -> PyResult<Self> {
         let slot = Slot::default();
         let mut watching = Watching::new(slot.clone(), None);
-        let made = py.detach(|| {
+        let made = interruptible(py, &slot, || {
             let dev = device(device_name, threads)?;
             let mut watch = |_: SetupProgress| watching.signals();
             dynamic::Preconditioner::new(&dev, &matrix.0, name, Some(&mut watch))

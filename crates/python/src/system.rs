@@ -5,7 +5,7 @@ use crate::functions::device;
 use crate::operator::{observing, operator};
 use crate::preconditioner::Preconditioner;
 use crate::report::Report;
-use crate::watching::Watching;
+use crate::watching::{Watching, interruptible};
 use lacuna::Watch;
 use lacuna::backend::Outside;
 use lacuna::dynamic::{self, Precondition, Settings};
@@ -50,7 +50,7 @@ impl System {
         let placed = placed.as_deref();
         let observed = callback.map(|callback| observing(given.kind(), callback, residuals, slot.clone()));
         let mut watching = Watching::new(slot.clone(), None);
-        let made = py.detach(|| {
+        let made = interruptible(py, &slot, || {
             let mut watch = |_: SetupProgress| watching.signals();
             let (dev, m) = match (placed, other) {
                 (Some(placed), _) => (placed.device().clone(), Some(Precondition::Placed(placed))),
@@ -82,7 +82,9 @@ impl System {
         self.slot.take();
         let mut watching = Watching::new(self.slot.clone(), monitor);
         let system = &mut *system;
-        let solved = py.detach(|| system.solve(b, bytes, Some(&mut |at: Watch| watching.progress(at))));
+        let solved = interruptible(py, &self.slot, || {
+            system.solve(b, bytes, Some(&mut |at: Watch| watching.progress(at)))
+        });
         if let Some(exception) = self.slot.take() {
             return Err(exception);
         }
@@ -101,8 +103,16 @@ impl System {
         let (kind, (rows, cols)) = (system.kind(), system.shape());
         let (numbers, mut solution) = (Numbers::new(b, kind, "b")?, NumbersMut::new(x, kind, "x")?);
         let (b, bytes) = (numbers.bytes("b")?, solution.bytes("x")?);
+        self.slot.take();
+        let mut watching = Watching::new(self.slot.clone(), None);
         let system = &mut *system;
-        let solved = py.detach(|| system.solve_columns(columns, (b, rows), (bytes, cols)));
+        let solved = interruptible(py, &self.slot, || {
+            let mut watch = |at: Watch| watching.progress(at);
+            system.solve_columns(columns, (b, rows), (bytes, cols), Some(&mut watch))
+        });
+        if let Some(exception) = self.slot.take() {
+            return Err(exception);
+        }
         let outcomes = solved.map_err(raised)?;
         drop(solution);
         let parts = x.call_method1("reshape", ((columns, cols),))?;
@@ -130,7 +140,7 @@ impl System {
         // SAFETY: the package has checked the length and the type of the arrays, which it holds; the backend checks that the
         // addresses are of its device.
         let (b, x) = unsafe { (Outside::new(b, of_b), Outside::new(x, of_x)) };
-        let solved = py.detach(|| {
+        let solved = interruptible(py, &self.slot, || {
             let mut watch = |at: Watch| watching.progress(at);
             system.solve_at(b, x, from_guess, Some(&mut watch))
         });

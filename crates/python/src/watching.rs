@@ -1,6 +1,7 @@
 //! Looking for signals, and for what a monitor says, while something runs without the GIL.
 use crate::errors::Slot;
-use lacuna::Watch;
+use lacuna::formats::interrupt;
+use lacuna::{Error, Watch};
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -22,6 +23,9 @@ impl Watching {
 
     /// Whether to go on; an exception is kept in the slot.
     pub(crate) fn signals(&mut self) -> ControlFlow<()> {
+        if self.slot.is_full() {
+            return ControlFlow::Break(());
+        }
         if self.last.elapsed() < BETWEEN {
             return ControlFlow::Continue(());
         }
@@ -52,6 +56,18 @@ impl Watching {
             }
         }
     }
+}
+
+/// Does something without the GIL that signals may end.
+pub(crate) fn interruptible<R: Send>(py: Python<'_>, slot: &Slot, work: impl FnOnce() -> R + Send) -> R {
+    let mut watching = Watching::new(slot.clone(), None);
+    py.detach(|| {
+        let mut check = || match watching.signals() {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Error::Cancelled { operation: "work on the host".into() }),
+        };
+        interrupt::checked(&mut check, work)
+    })
 }
 
 /// Whether a callback returned `True`, and nothing else that counts as true.

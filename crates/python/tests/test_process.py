@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -21,32 +19,44 @@ def run(code: str, **keys: object) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, **keys)
 
 
+INTERRUPTED = """
+import os, signal, threading, time
+at = [0.0]
+def stop():
+    time.sleep({wait})
+    at[0] = time.monotonic()
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=stop, daemon=True).start()
+try:
+    while True:
+        {what}
+except KeyboardInterrupt:
+    print(time.monotonic() - at[0])
+"""
+
+
 @pytest.mark.parametrize(
     "what",
     [
         "la.cg(A, b, rtol=1e-300, atol=1e-300, maxiter=10**9)",
-        "la.gmres(A, b, restart=300, rtol=1e-15, maxiter=10**6)",
+        "la.qmr(A, b, rtol=1e-300, atol=1e-300, maxiter=10**9)",
         "la.Solver(A, 'gmres:restart=300', 'none', rtol=1e-15, maxiter=10**6).solve(b)",
-        "[la.Preconditioner(A, 'amg') for _ in range(10**6)]",
-        "[la.Preconditioner(A, 'spai') for _ in range(10**6)]",
-        "[la.Solver(A, 'cg', 'direct') for _ in range(10**6)]",
+        "la.Solver(A, 'cg', 'none', rtol=1e-300, maxiter=10**9).solve(np.ones((b.size, 3)))",
+        "la.Solver(A, 'cg', 'amg', refine=True).solve(b)",
+        "la.Solver(A, order='rcm')",
+        "la.Preconditioner(A, 'spai')",
+        "la.Preconditioner(A, 'ilut')",
+        "la.Preconditioner(A, 'direct')",
+        "la.advise(A, b)",
     ],
 )
 def test_an_interrupt_is_heard_soon(what: str) -> None:
-    code = PROLOGUE.format(m=500) + f"print('begin', flush=True)\nwhile True:\n    {what}\n"
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None and process.stdout.readline() == "begin\n"
-        time.sleep(1.0)
-        at = time.monotonic()
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
-        took = time.monotonic() - at
-    finally:
-        process.kill()
-    assert "KeyboardInterrupt" in errors, errors
-    # The end of the interpreter is part of it, and other programs may run: the bar is far from the seconds of a cycle.
-    assert took < 3.0, f"{took:.2f} s"
+    values = "A.data = A.data + np.random.default_rng(0).random(A.data.size) * 1e-3\n"
+    done = run(PROLOGUE.format(m=700) + values + INTERRUPTED.format(what=what, wait=1.0))
+    took = float(done.stdout)
+    # Threads wait for a processor where other programs run.
+    busy = os.getloadavg()[0] > len(os.sched_getaffinity(0)) + 1
+    assert took < (1.0 if busy else 0.2), f"{took:.2f} s"
 
 
 def test_a_fork_works_with_objects_of_its_own() -> None:

@@ -1,11 +1,12 @@
 //! Several right-hand sides at once: each column has its own recurrence, and all columns share the products
 //! with `A`.
 use crate::system::precondition;
-use crate::{Factor, Image, Method, Stop};
+use crate::{Factor, Image, Method, Stop, Watch};
 use lacuna_engine::{
-    AnyOp, Basis, Cell, Confirm, Device, Error, Formula, History, LinOp, Pass, Plan, Program, Recorder,
-    Result, Run, Scalar, Test, Untyped, Vector,
+    AnyOp, Basis, Cell, Confirm, Device, Error, Formula, History, LinOp, Pass, Plan, Program, Progress,
+    Recorder, Result, Run, Scalar, Test, Untyped, Vector,
 };
+use std::ops::ControlFlow;
 
 /// `A X = B` on a device, the argument of [`ColumnMethod::record_columns`](crate::ColumnMethod::record_columns).
 ///
@@ -265,12 +266,17 @@ impl<T: Scalar> ColumnSolver<T> {
         self.plan.program()
     }
 
-    /// Iterates on at most [`ColumnSolver::columns`] right-hand sides until each meets the tolerance or the
-    /// method stops. A solution replaces its guess if its true residual is no larger.
+    /// Iterates on at most [`ColumnSolver::columns`] right-hand sides until each meets the tolerance, the
+    /// method stops or `watch` ends it, which hears of no residual. A solution replaces its guess if its true residual is no larger.
     ///
     /// # Errors
     /// [`Error::Length`]; device failures.
-    pub fn solve(&mut self, sides: &mut [RightHandSide<'_, T>], stop: Stop) -> Result<Vec<Advance>> {
+    pub fn solve(
+        &mut self,
+        sides: &mut [RightHandSide<'_, T>],
+        stop: Stop,
+        watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
+    ) -> Result<Vec<Advance>> {
         let dev = self.plan.device().clone();
         let most = self.columns.len();
         if sides.len() > most {
@@ -301,7 +307,9 @@ impl<T: Scalar> ColumnSolver<T> {
         dev.write(self.rtol2, T::from_real(stop.rtol * stop.rtol))?;
         dev.write(self.atol2, T::from_real(atol * atol))?;
         let limit = stop.limit((self.columns[0].b.len, self.columns[0].x.len));
-        let run = Run { limit, history: &mut self.history, watch: None };
+        let mut told = watch.map(|watch| |p: Progress| watch(Watch::new(p.iterations, f64::NAN)));
+        let watch = told.as_mut().map(|told| told as &mut dyn FnMut(Progress) -> ControlFlow<()>);
+        let run = Run { limit, history: &mut self.history, watch };
         self.plan.execute(run)?;
         let cells_of = |c: &Column<T>| [c.rr, c.first, c.bb, c.steps, c.best];
         let cells = dev.read(&self.columns.iter().flat_map(cells_of).collect::<Vec<_>>())?;

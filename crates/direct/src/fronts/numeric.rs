@@ -5,6 +5,7 @@ use crate::Number;
 use crate::columns::Columns;
 use crate::failure::{failed, filled, out_of_memory};
 use lacuna_engine::Result;
+use lacuna_formats::interrupt;
 use lacuna_formats::parallel::map_checked;
 use std::ops::Range;
 use std::sync::Arc;
@@ -99,6 +100,7 @@ fn subtree<W: Number>(
     for k in order {
         let children = open.split_off(open.len() - tree.children(k as usize).len());
         let passed = children.iter().map(|(child, passed)| (*child, &passed[..]));
+        interrupt::check()?;
         let (front, rest, count): Done<W> = workspace.front(tree, source, k as usize, passed, false)?;
         fronts.push((k, front));
         open.push((k as usize, rest));

@@ -3,6 +3,7 @@ use crate::Number;
 use crate::columns::Columns;
 use crate::cost::Count;
 use crate::failure::{failed, filled, guarded, refused};
+use crate::hermitian::LARGE;
 use faer::Side;
 use faer::sparse::SymbolicSparseColMatRef;
 use faer::sparse::linalg::SupernodalThreshold;
@@ -10,6 +11,7 @@ use faer::sparse::linalg::cholesky::{
     CholeskySymbolicParams, SymbolicCholeskyRaw, SymmetricOrdering, factorize_symbolic_cholesky,
 };
 use lacuna_engine::Result;
+use lacuna_formats::interrupt;
 use std::ops::Range;
 
 /// Seconds for an operation, for an entry of a front or of what it passes on, for a front, and for an entry of the matrix.
@@ -42,15 +44,17 @@ impl Tree {
         let n = block.len();
         let entries = a.ptr[block.end] - a.ptr[block.start];
         let (ptr, rows) = upper(a, block)?;
-        let symbolic = guarded(|| {
-            let pattern = SymbolicSparseColMatRef::new_checked(n, n, &ptr, None, &rows);
-            let params = CholeskySymbolicParams {
-                supernodal_flop_ratio_threshold: SupernodalThreshold::FORCE_SUPERNODAL,
-                ..Default::default()
-            };
-            factorize_symbolic_cholesky(pattern, Side::Upper, SymmetricOrdering::Identity, params)
-                .map_err(refused(0.0))
-        })?;
+        let symbolic = interrupt::aside(n >= LARGE, move || {
+            guarded(|| {
+                let pattern = SymbolicSparseColMatRef::new_checked(n, n, &ptr, None, &rows);
+                let params = CholeskySymbolicParams {
+                    supernodal_flop_ratio_threshold: SupernodalThreshold::FORCE_SUPERNODAL,
+                    ..Default::default()
+                };
+                factorize_symbolic_cholesky(pattern, Side::Upper, SymmetricOrdering::Identity, params)
+                    .map_err(refused(0.0))
+            })
+        })??;
         let SymbolicCholeskyRaw::Supernodal(found) = symbolic.raw() else {
             return Err(failed("a block without fronts"));
         };

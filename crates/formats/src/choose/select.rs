@@ -174,10 +174,7 @@ impl<'a, T: Scalar> Candidates<'a, T> {
 
     /// The cost of a product by the device's model.
     fn cost(&self, of: &Cost, bytes: usize, places: usize) -> f64 {
-        let (a, vectors) = (self.a, (self.a.rows() + self.a.cols()) * size_of::<T>());
-        let of_row = of.row + of.surprise * self.s.surprising_rows;
-        let of_places = of.place * places as f64 + of.pad * places.saturating_sub(a.nnz()) as f64;
-        of.byte * (bytes + vectors) as f64 + of_places + of_row * a.rows() as f64
+        cost(self.a, of, (bytes, places), self.s.surprising_rows)
     }
 
     /// Why so many bytes are too many, if they are.
@@ -208,11 +205,45 @@ impl<'a, T: Scalar> Candidates<'a, T> {
     /// A cost that the format cannot fall below, found without its footprint: no format but `stencil` stores less
     /// than half of the values.
     fn least_cost(&self, format: &FormatInfo) -> f64 {
-        let nnz = self.a.nnz();
-        let bytes = if format.name == "stencil" { 0 } else { nnz * size_of::<T>() / 2 };
-        let cost = Cost::find(self.costs, format.name, format.kernel);
-        cost.map_or(f64::INFINITY, |cost| self.cost(cost, bytes, nnz))
+        least_cost(self.a, self.costs, format, self.s.surprising_rows)
     }
+}
+
+/// The cost of a product of a matrix that has so many bytes and places in a format, by the device's model.
+fn cost<T: Scalar>(a: &Csr<T>, of: &Cost, (bytes, places): (usize, usize), surprising: f64) -> f64 {
+    let vectors = (a.rows() + a.cols()) * size_of::<T>();
+    let of_row = of.row + of.surprise * surprising;
+    let of_places = of.place * places as f64 + of.pad * places.saturating_sub(a.nnz()) as f64;
+    of.byte * (bytes + vectors) as f64 + of_places + of_row * a.rows() as f64
+}
+
+fn least_cost<T: Scalar>(a: &Csr<T>, costs: &[Cost], format: &FormatInfo, surprising: f64) -> f64 {
+    let nnz = a.nnz();
+    let bytes = if format.name == "stencil" { 0 } else { nnz * size_of::<T>() / 2 };
+    let of = Cost::find(costs, format.name, format.kernel);
+    of.map_or(f64::INFINITY, |of| cost(a, of, (bytes, nnz), surprising))
+}
+
+/// The matrix as a stencil, and the reason in words, where no other format can be cheaper, whatever else its structure is:
+/// [`choose_format`] chooses the same and takes an analysis for it.
+pub fn choose_stencil<T: Scalar>(a: &Csr<T>, costs: &[Cost]) -> Option<(Stencil<T>, String)> {
+    compiled_here!(T, |a: &Csr<T>, costs: &[Cost]| -> Option<(Stencil<T>, String)> {
+        let (name, all_surprise, none) = ("stencil", 1.0, 0.0);
+        let of = Cost::find(costs, name, name)?;
+        let stencil = Stencil::from_csr(a).ok().filter(|_| a.nnz() > 0)?;
+        let bytes = stencil.bytes();
+        let own = cost(a, of, (bytes, a.nnz()), all_surprise);
+        let others = FORMATS.iter().filter(|format| format.name != name);
+        let cheapest = others.map(|other| least_cost(a, costs, other, none)).fold(f64::INFINITY, f64::min);
+        (own < cheapest && bytes <= Format::bytes(a)).then(|| (stencil, saved(a, bytes)))
+    })(a, costs)
+}
+
+/// What a format saves, in words.
+fn saved<T: Scalar>(a: &Csr<T>, bytes: usize) -> String {
+    let rows = a.rows().max(1) as f64;
+    let [own, plain] = [bytes, Format::bytes(a)].map(|bytes| bytes as f64 / rows);
+    format!("{own:.1} bytes a row, {plain:.1} in csr")
 }
 
 /// Every format with its cost for a matrix, cheapest first. `costs` is the device's cost model
@@ -265,11 +296,7 @@ fn cheapest<T: Scalar>(
             }
         }
         match best {
-            Some(best) if best.name != "csr" => {
-                let rows = a.rows().max(1) as f64;
-                let [own, plain] = [best.bytes, Format::bytes(a)].map(|bytes| bytes as f64 / rows);
-                (best.name, format!("{own:.1} bytes a row, {plain:.1} in csr"))
-            }
+            Some(best) if best.name != "csr" => (best.name, saved(a, best.bytes)),
             _ => ("csr", "no other format promises less to move".into()),
         }
     })(a, s, costs, among)

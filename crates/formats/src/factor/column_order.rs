@@ -1,4 +1,5 @@
 //! Column orders that keep the factors of an LU factorisation sparse.
+use crate::interrupt;
 use crate::storage::pattern::PatternRef;
 use crate::{Csr, Permutation};
 use lacuna_engine::{Error, Result, Scalar, memory, pages};
@@ -16,7 +17,7 @@ const NONE: u32 = u32::MAX;
 /// go to the column whose degree changed last.
 ///
 /// # Errors
-/// [`Error::OutOfMemory`].
+/// [`Error::OutOfMemory`]; those of [`interrupt::check`].
 ///
 /// Reference: Davis, Gilbert, Larimore and Ng 2004, doi:10.1145/1024074.1024079.
 pub fn column_order<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
@@ -29,7 +30,7 @@ pub fn column_order<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
 /// off the diagonal as sets. Entries beyond the largest leading square are ignored.
 ///
 /// # Errors
-/// [`Error::OutOfMemory`].
+/// [`Error::OutOfMemory`]; those of [`interrupt::check`].
 ///
 /// Reference: Amestoy, Davis and Duff 1996, doi:10.1137/S0895479894278952.
 pub fn diagonal_order<T: Scalar>(a: &Csr<T>) -> Result<Permutation> {
@@ -74,12 +75,15 @@ fn dense_columns(a: PatternRef<'_>) -> Result<Vec<u32>> {
 
 fn by_degree(mut sets: Sets, dense: Vec<u32>, n: usize) -> Result<Permutation> {
     sets.leave_out(&dense);
+    interrupt::check()?;
     let mut degree = reserved(n)?;
     degree.extend((0..n as u32).map(|j| sets.degree(j)));
     let mut queue = Queue::new(degree)?;
     dense.iter().for_each(|&column| queue.remove(column));
     let mut order = reserved(n)?;
+    let mut steps = 0..;
     while let Some(column) = queue.pop() {
+        steps.next().map_or(Ok(()), interrupt::check_at)?;
         sets.eliminate(column, &mut order, &mut queue)?;
     }
     order.extend(dense);
@@ -211,7 +215,8 @@ impl Sets {
         memory::check(OPERATION, bytes as u64)?;
         let (mut columns, mut of_column): (Vec<Vec<u32>>, Vec<Vec<u32>>) = (reserved(rows)?, reserved(n)?);
         let (mut size, mut counts) = (reserved(rows)?, filled(0, n)?);
-        for set in sets {
+        for (at, set) in sets.enumerate() {
+            interrupt::check_at(at)?;
             let set = set.as_ref();
             let mut own = reserved(set.len())?;
             own.extend_from_slice(set);
@@ -219,9 +224,11 @@ impl Sets {
             size.push(set.len() as u32);
             columns.push(own);
         }
-        for &count in &counts {
+        for (j, &count) in counts.iter().enumerate() {
+            interrupt::check_at(j)?;
             of_column.push(reserved(count as usize)?);
         }
+        interrupt::check()?;
         for (set, columns) in columns.iter().enumerate() {
             columns.iter().for_each(|&j| of_column[j as usize].push(set as u32));
         }

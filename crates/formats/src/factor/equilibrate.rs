@@ -1,5 +1,5 @@
 //! Scaling rows and columns by powers of two.
-use crate::Csr;
+use crate::{Csr, interrupt};
 use lacuna_engine::Scalar;
 use lacuna_engine::compiled_here;
 
@@ -48,10 +48,11 @@ pub fn scaling<T: Scalar>(a: &Csr<T>, name: &str) -> Option<[Vec<i32>; 2]> {
 
 /// Exponents `r` and `c` such that the largest entries of the rows and columns of `2^r A 2^c` are near 1:
 /// alternately, rows and columns are scaled by the power of two nearest to the inverse square root of their
-/// largest entry.
+/// largest entry. Ends early if [`interrupt::check`] fails, which the caller then asks.
 pub fn equilibrated<T: Scalar>(a: &Csr<T>) -> (Vec<i32>, Vec<i32>) {
     let (sizes, mut r, mut c) = (Sizes::of(a), vec![0; a.rows()], vec![0; a.cols()]);
-    (0..SWEEPS).take_while(|_| sizes.sweep(&mut r, &mut c)).for_each(drop);
+    let goes_on = |_: &usize| interrupt::check().is_ok();
+    (0..SWEEPS).take_while(goes_on).take_while(|_| sizes.sweep(&mut r, &mut c)).for_each(drop);
     (r, c)
 }
 

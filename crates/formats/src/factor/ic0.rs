@@ -1,5 +1,5 @@
 //! Incomplete Cholesky factorisation without fill.
-use super::pivots::{Incomplete, Pivots, Stopped, least, with_shifts};
+use super::pivots::{Incomplete, Pivots, Stopped, go_on, least, with_shifts};
 use crate::Csr;
 use crate::algebra::fill_rows;
 use lacuna_engine::{Complex64, Double, Result, compiled_here};
@@ -35,6 +35,7 @@ fn factor<T: Double>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stopped> {
     // The current row as far as it is factored, by column; zero elsewhere.
     let mut row = vec![T::zero(); a.rows()];
     for i in 0..a.rows() {
+        go_on(i)?;
         // The diagonal is the last entry of its row, and is stored.
         let (start, end) = (row_ptr[i] as usize, row_ptr[i + 1] as usize - 1);
         let mut largest = values[end].re().abs();

@@ -1,5 +1,5 @@
 //! Incomplete LU factorisation without fill.
-use super::pivots::{Incomplete, Pivots, Stopped, least, with_shifts};
+use super::pivots::{Incomplete, Pivots, Stopped, go_on, least, with_shifts};
 use crate::order::blocks::independent_blocks;
 use crate::{Csr, parallel};
 use lacuna_engine::{Complex64, Double, Result, compiled_here};
@@ -60,6 +60,7 @@ fn factor_rows<T: Double>(
     let mut diagonal = vec![0u32; rows.len()];
     let mut reciprocal = vec![T::zero(); rows.len()];
     for i in rows {
+        go_on(i)?;
         let row = entries(i);
         let mut largest = 0.0f64;
         for k in row.clone() {

@@ -4,9 +4,9 @@ use super::elimination::Elimination;
 use super::equilibrate::equilibrated;
 use super::ilu0;
 use super::pivots::Stopped;
-use crate::Csr;
 use crate::algebra::build_rows;
 use crate::parallel::Check;
+use crate::{Csr, interrupt};
 use lacuna_engine::{Complex64, Double, Error, Result, compiled_here};
 
 pub(super) const OPERATION: &str = "ilut";
@@ -74,7 +74,9 @@ pub fn ilut<T: Double>(a: &Csr<T>, options: &IlutOptions, check: Check<'_>) -> R
             let (expected, got) = ("a square matrix".into(), (n, a.cols()));
             return Err(Error::Shape { operation: OPERATION.into(), expected, got });
         }
+        interrupt::check()?;
         let (row_exponents, column_exponents) = equilibrated(a);
+        interrupt::check()?;
         let scaled =
             |(i, j, v): (usize, usize, T)| v.scale_by_power_of_two(row_exponents[i] + column_exponents[j]);
         let by_columns = a.with_values(a.entries().map(scaled).collect::<Vec<T>>())?.transpose();
@@ -100,8 +102,10 @@ pub fn ilut<T: Double>(a: &Csr<T>, options: &IlutOptions, check: Check<'_>) -> R
             kept = work.entries();
         }
         let Elimination { lower, upper, rows, place, replaced, .. } = work;
+        let lower = lower.transposed(n, |row| place[row as usize])?;
+        interrupt::check()?;
         Ok(Ilut {
-            lower: lower.transposed(n, |row| place[row as usize])?,
+            lower,
             upper: upper.transposed(n, |step| step)?,
             rows,
             columns,
@@ -156,6 +160,7 @@ impl<T: Double> Ilut<T> {
             })?;
             let mut values = both.values().to_vec();
             if let Err(Stopped { row, message }) = ilu0::factor(&both, &mut values) {
+                interrupt::check()?;
                 let (row, column) = (old.rows[row] as usize, old.columns[row] as usize);
                 let message = format!("{message} with these values; prepare the system anew");
                 return Err(Error::Entry { operation: OPERATION.into(), row, column, message });

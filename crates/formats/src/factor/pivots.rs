@@ -1,6 +1,7 @@
 //! Handling of pivots that are unusable.
 use crate::Csr;
 use crate::algebra::build_rows;
+use crate::interrupt;
 use lacuna_engine::{Double, Error, Result};
 use std::borrow::Cow;
 
@@ -27,10 +28,15 @@ pub struct Incomplete<T> {
 const FIRST: f64 = 1e-3;
 const DOUBLED: i32 = 24;
 
-/// A pivot that stopped a factorisation.
+/// A pivot that stopped a factorisation, or a check did: [`interrupt::check`] says then why.
 pub(super) struct Stopped {
     pub(super) row: usize,
     pub(super) message: String,
+}
+
+/// [`interrupt::check`] at some of the rows.
+pub(super) fn go_on(row: usize) -> Result<(), Stopped> {
+    interrupt::check_at(row).map_err(|error| Stopped { row, message: error.to_string() })
 }
 
 /// The modulus below which a pivot is nearly zero, for a row whose largest entry is `largest`.
@@ -55,15 +61,22 @@ pub(super) fn with_shifts<T: Double>(
         let Stopped { row, message } = stopped;
         Error::Entry { operation: operation.into(), row, column: row, message }
     };
+    interrupt::check()?;
     let a = with_diagonal(operation, &a)?.map_or(a, Cow::Owned);
+    interrupt::check()?;
     let mut values = a.values().to_vec();
     let mut stopped = match factor(&a, &mut values) {
         Ok(()) => return Ok(Incomplete { factor: finished(operation, a, values)?, shift: 0.0 }),
-        Err(stopped) if pivots == Pivots::Refuse => return Err(refused(stopped)),
         Err(stopped) => stopped,
     };
+    // A check may have stopped it.
+    interrupt::check()?;
+    if pivots == Pivots::Refuse {
+        return Err(refused(stopped));
+    }
     for doubled in 0..DOUBLED {
         let shift = FIRST * f64::powi(2.0, doubled);
+        interrupt::check()?;
         values.copy_from_slice(a.values());
         raise(&a, &mut values, shift);
         match factor(&a, &mut values) {
@@ -71,6 +84,7 @@ pub(super) fn with_shifts<T: Double>(
             Err(next) => stopped = next,
         }
     }
+    interrupt::check()?;
     stopped.message +=
         &format!(", raised by up to {:.0e} of the diagonal", FIRST * f64::powi(2.0, DOUBLED - 1));
     Err(refused(stopped))

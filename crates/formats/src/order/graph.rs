@@ -1,6 +1,8 @@
 //! The graph of a square matrix: couplings in either direction.
 use crate::algebra::TransposePlan;
+use crate::interrupt;
 use crate::storage::pattern::PatternRef;
+use lacuna_engine::Result;
 use std::alloc::{Layout, handle_alloc_error};
 use std::collections::VecDeque;
 
@@ -12,13 +14,18 @@ pub(crate) struct Graph {
 
 impl Graph {
     /// The graph of `A + Aᵀ`, without columns that are no rows.
-    pub(crate) fn of(a: PatternRef<'_>) -> Self {
+    ///
+    /// # Errors
+    /// Those of [`interrupt::check`].
+    pub(crate) fn of(a: PatternRef<'_>) -> Result<Self> {
         let turned =
             TransposePlan::of(a).unwrap_or_else(|_| handle_alloc_error(Layout::for_value(a.col_idx)));
         let n = a.rows;
         let (mut ptr, mut neighbours) = (Vec::with_capacity(n + 1), Vec::with_capacity(a.nnz()));
         ptr.push(0);
+        interrupt::check()?;
         for i in 0..n {
+            interrupt::check_at(i)?;
             let (mut own, mut other) = (a.row(i), turned.pattern_ref().row(i));
             while let Some(next) = own.first().into_iter().chain(other.first()).min().copied() {
                 own = &own[usize::from(own.first() == Some(&next))..];
@@ -29,7 +36,7 @@ impl Graph {
             }
             ptr.push(neighbours.len() as u32);
         }
-        Graph { ptr, neighbours }
+        Ok(Graph { ptr, neighbours })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -45,12 +52,21 @@ impl Graph {
     /// A pseudo-peripheral row of the component: starting from `start`, moves to the row of least degree
     /// among the farthest ones until the distance no longer grows (George and Liu 1979). Rows in `taken` are
     /// ignored; no search goes on after `rows` rows.
-    pub(crate) fn peripheral(&self, start: u32, taken: &[bool], search: &mut Search, rows: usize) -> u32 {
+    ///
+    /// # Errors
+    /// Those of [`interrupt::check`].
+    pub(crate) fn peripheral(
+        &self,
+        start: u32,
+        taken: &[bool],
+        search: &mut Search,
+        rows: usize,
+    ) -> Result<u32> {
         let (mut start, mut depth) = (start, 0);
         loop {
-            let (farthest, levels) = search.farthest(self, start, taken, rows);
+            let (farthest, levels) = search.farthest(self, start, taken, rows)?;
             if levels <= depth {
-                return start;
+                return Ok(start);
             }
             (start, depth) = (farthest, levels);
         }
@@ -72,12 +88,14 @@ impl Search {
 
     /// The row of least degree on the last level of a search from `start` that visits at most `rows` rows,
     /// and its level.
-    fn farthest(&mut self, graph: &Graph, start: u32, taken: &[bool], rows: usize) -> (u32, u32) {
+    fn farthest(&mut self, graph: &Graph, start: u32, taken: &[bool], rows: usize) -> Result<(u32, u32)> {
         self.search += 1;
         self.reached[start as usize] = self.search;
         self.queue.push_back((start, 0));
         let (mut best, mut last, mut seen) = (start, 0, 1);
+        let mut steps = 0..;
         while let Some((row, level)) = self.queue.pop_front() {
+            steps.next().map_or(Ok(()), interrupt::check_at)?;
             if level > last || graph.degree(row) < graph.degree(best) {
                 (best, last) = (row, level);
             }
@@ -90,6 +108,6 @@ impl Search {
                 }
             }
         }
-        (best, last)
+        Ok((best, last))
     }
 }

@@ -1,4 +1,5 @@
 //! Partition of rows into parts with few couplings between them.
+use crate::interrupt;
 use crate::order::graph::Graph;
 use crate::storage::pattern::PatternRef;
 use crate::{Csr, Permutation};
@@ -19,7 +20,7 @@ pub fn compact_parts<T: Scalar>(a: &Csr<T>, rows: usize) -> Permutation {
 }
 
 fn compact(a: PatternRef<'_>, rows: usize) -> Permutation {
-    let graph = Graph::of(a);
+    let graph = interrupt::unchecked(|| Graph::of(a));
     let n = graph.len();
     let mut order = Vec::with_capacity(n);
     let mut taken = vec![false; n];

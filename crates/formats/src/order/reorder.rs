@@ -1,4 +1,5 @@
 //! Orders of rows that keep coupled rows close together.
+use crate::interrupt;
 use crate::order::graph::{Graph, Search};
 use crate::storage::pattern::PatternRef;
 use crate::{Csr, PACKET, Permutation};
@@ -92,7 +93,7 @@ impl Profile {
 /// `auto`, it is `rcm` if rows span more than a cache holds and the order cuts the profile to a quarter.
 ///
 /// # Errors
-/// [`Error::Argument`] for an unknown name, [`Error::Shape`] if the matrix is not square.
+/// [`Error::Argument`] for an unknown name, [`Error::Shape`] if the matrix is not square; those of [`interrupt::check`].
 pub fn reorder<T: Scalar>(a: &Csr<T>, name: &str) -> Result<Option<Permutation>> {
     ordered(PatternRef::of(a), name)
 }
@@ -109,14 +110,15 @@ fn ordered(a: PatternRef<'_>, name: &str) -> Result<Option<Permutation>> {
             if now < WIDE.saturating_mul(a.rows as u64) {
                 return Ok(None);
             }
-            let order = cuthill_mckee(a);
+            let order = cuthill_mckee(a)?;
+            interrupt::check()?;
             let then = Profile::permuted(a, &order).profile;
             return Ok((then <= now / WORTHWHILE).then_some(order));
         }
-        "rcm" => cuthill_mckee(a),
+        "rcm" => cuthill_mckee(a)?,
         "length" => lengths_falling(a),
-        "parts" => connected_parts(a, PART),
-        "packets" => connected_parts(a, PACKET),
+        "parts" => connected_parts(a, PART)?,
+        "packets" => connected_parts(a, PACKET)?,
         _ => {
             let names: Vec<_> = ORDERS.iter().map(|o| o.name).collect();
             let (names, name) = (names.join(", "), shown_word(name));
@@ -133,11 +135,11 @@ fn ordered(a: PatternRef<'_>, name: &str) -> Result<Option<Permutation>> {
 /// Reference: Cuthill and McKee 1969, doi:10.1145/800195.805928; George and Liu 1979,
 /// doi:10.1145/355841.355845.
 pub fn reverse_cuthill_mckee<T: Scalar>(a: &Csr<T>) -> Permutation {
-    cuthill_mckee(PatternRef::of(a))
+    interrupt::unchecked(|| cuthill_mckee(PatternRef::of(a)))
 }
 
-fn cuthill_mckee(a: PatternRef<'_>) -> Permutation {
-    let graph = Graph::of(a);
+fn cuthill_mckee(a: PatternRef<'_>) -> Result<Permutation> {
+    let graph = Graph::of(a)?;
     let mut order = Vec::with_capacity(graph.len());
     let mut taken = vec![false; graph.len()];
     let mut search = Search::new(graph.len());
@@ -147,10 +149,11 @@ fn cuthill_mckee(a: PatternRef<'_>) -> Permutation {
             continue;
         }
         let mut at = order.len();
-        let start = graph.peripheral(first, &taken, &mut search, usize::MAX);
+        let start = graph.peripheral(first, &taken, &mut search, usize::MAX)?;
         taken[start as usize] = true;
         order.push(start);
         while let Some(&row) = order.get(at) {
+            interrupt::check_at(at)?;
             at += 1;
             next.clear();
             next.extend(graph.of_row(row).iter().copied().filter(|&j| !taken[j as usize]));
@@ -160,7 +163,7 @@ fn cuthill_mckee(a: PatternRef<'_>) -> Permutation {
         }
     }
     order.reverse();
-    Permutation::known(order)
+    Ok(Permutation::known(order))
 }
 
 /// Rows by decreasing length; rows of equal length keep their order.
@@ -177,11 +180,11 @@ fn lengths_falling(a: PatternRef<'_>) -> Permutation {
 /// Connected parts of `rows` rows, in order, each grown from a row that is far from the others and adjacent
 /// to the previous part.
 pub fn by_parts<T: Scalar>(a: &Csr<T>, rows: usize) -> Permutation {
-    connected_parts(PatternRef::of(a), rows)
+    interrupt::unchecked(|| connected_parts(PatternRef::of(a), rows))
 }
 
-fn connected_parts(a: PatternRef<'_>, rows: usize) -> Permutation {
-    let graph = Graph::of(a);
+fn connected_parts(a: PatternRef<'_>, rows: usize) -> Result<Permutation> {
+    let graph = Graph::of(a)?;
     let mut order = Vec::with_capacity(graph.len());
     let mut taken = vec![false; graph.len()];
     let mut search = Search::new(graph.len());
@@ -193,15 +196,16 @@ fn connected_parts(a: PatternRef<'_>, rows: usize) -> Permutation {
                 border.retain(|&row| !taken[row as usize]);
                 let start = border.front().copied().unwrap_or(first);
                 let reach = left.saturating_mul(SEARCHED);
-                border = VecDeque::from([graph.peripheral(start, &taken, &mut search, reach)]);
+                border = VecDeque::from([graph.peripheral(start, &taken, &mut search, reach)?]);
             }
             let row = border.pop_front().unwrap_or(first);
             if !std::mem::replace(&mut taken[row as usize], true) {
+                interrupt::check_at(order.len())?;
                 order.push(row);
                 left -= 1;
                 border.extend(graph.of_row(row).iter().copied().filter(|&j| !taken[j as usize]));
             }
         }
     }
-    Permutation::known(order)
+    Ok(Permutation::known(order))
 }

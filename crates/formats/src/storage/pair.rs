@@ -1,5 +1,5 @@
 //! A matrix and its conjugate transpose on a device.
-use crate::{Csr, convert};
+use crate::{Csr, convert, interrupt};
 use lacuna_engine::{Basis, Device, LinOp, Matrix, Owned, Pass, Recorder, Result, Scalar, Vector};
 use std::sync::Arc;
 
@@ -32,10 +32,12 @@ impl<T: Scalar> Pair<T> {
     /// Stores the matrix and its conjugate transpose on a device, in the format of that name.
     ///
     /// # Errors
-    /// The conversion errors of either, as [`convert`]; device failures.
+    /// The conversion errors of either, as [`convert`]; device failures; those of [`interrupt::check`].
     pub fn new(dev: &Device, a: &Arc<Csr<T>>, format: &str) -> Result<Self> {
         let stored = dev.matrix(convert(a, format)?)?;
+        interrupt::check()?;
         let turned = Arc::new(a.adjoint());
+        interrupt::check()?;
         let adjoint = if *turned == **a { stored.clone() } else { dev.matrix(convert(&turned, format)?)? };
         Ok(Pair { a: stored, adjoint })
     }

@@ -1,6 +1,6 @@
 //! Triangular matrices stored for solves.
-use crate::Csr;
 use crate::order::blocks::independent_blocks;
+use crate::{Csr, interrupt};
 use lacuna_engine::{Argument, Error, Format, Result, Scalar, Triangle, compiled_here, pages};
 use std::alloc::{Layout, handle_alloc_error};
 use std::ops::Range;
@@ -90,6 +90,7 @@ impl<T: Scalar> Triangular<T> {
             let mut sizes: Vec<u32> = Vec::new();
             let mut at = 0;
             for k in 0..n {
+                interrupt::check_at(k)?;
                 let i = turn(k);
                 let own = own(i);
                 let needs = &a.col_idx()[own.clone()];

@@ -133,12 +133,13 @@ impl System {
     /// one before, one of `x` `ldx`.
     ///
     /// # Errors
-    /// [`Error::Argument`] for columns that overlap or are not there; as [`Prepared::solve_columns`].
+    /// [`Error::Argument`] for columns that overlap or are not there; as [`Prepared::solve_columns_watched`].
     pub fn solve_columns(
         &mut self,
         columns: usize,
         (b, ldb): (&[u8], usize),
         (x, ldx): (&mut [u8], usize),
+        watch: Watching<'_>,
     ) -> Result<Vec<Outcome>> {
         let (rows, cols) = self.shape;
         if self.damped {
@@ -155,7 +156,8 @@ impl System {
             let b = ArrayView2::from_shape((rows, columns).strides((1, ldb)), numbers("b", b)?);
             let b = b.ok().filter(|_| ldb >= rows).ok_or_else(|| wrong("b", rows, ldb))?;
             let x = ArrayViewMut2::from_shape((cols, columns).strides((1, ldx)), numbers_mut("x", x)?);
-            s.solve_columns(b, x.ok().filter(|_| ldx >= cols).ok_or_else(|| wrong("x", cols, ldx))?)
+            let x = x.ok().filter(|_| ldx >= cols).ok_or_else(|| wrong("x", cols, ldx))?;
+            s.solve_columns_watched(b, x, watch)
         })
     }
 
@@ -247,6 +249,7 @@ fn prepared<T: Scalar>(
         .scale(&settings.scale)
         .refine(settings.refine)
         .strict(settings.strict)
+        .quick(true)
         .options(options)
         .stop(settings.stop::<T>())
         .on(dev);

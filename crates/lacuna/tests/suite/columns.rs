@@ -1,8 +1,10 @@
 //! Several right-hand sides, and methods that are a preconditioner with Richardson's iteration.
 use super::own_device;
+use lacuna::Watch;
 use lacuna::ndarray::{Array2, Axis};
 use lacuna::prelude::*;
 use lacuna::solvers::{METHODS, Options, method};
+use std::ops::ControlFlow;
 
 /// The methods for several right-hand sides at once, with short cycles.
 fn of_columns() -> Vec<&'static str> {
@@ -133,4 +135,26 @@ fn methods_that_are_a_preconditioner() {
     assert!(3 * sor < seidel && direct <= 2, "{all:?}");
     let twice = LinearSystem::new(a.clone()).method("sor").preconditioner("jacobi").prepare();
     assert!(matches!(twice.err(), Some(Error::Argument { .. })));
+}
+
+/// Together by `cg` on nine points, one after the other by `idr`.
+#[test]
+fn cancelling_ends_all_columns() {
+    for method in ["cg", "idr"] {
+        let a = Spec::parse("gen:poisson2d:400x400:9").unwrap().build::<f64>().unwrap();
+        let stop = Stop::default().rtol(1e-300).max_iters(1_000_000);
+        let system = LinearSystem::new(a).method(method).preconditioner("none").strict(true).stop(stop);
+        let mut system = system.on("cpu").prepare().unwrap();
+        let b = Array2::from_shape_fn((160_000, 3), |(i, j)| ((i + j) % 5) as f64);
+        let mut x = Array2::zeros(b.raw_dim());
+        let mut calls = 0;
+        let mut watch = |_: Watch| {
+            calls += 1;
+            ControlFlow::Break(())
+        };
+        let outcomes = system.solve_columns_watched(b.view(), x.view_mut(), Some(&mut watch)).unwrap();
+        assert!(outcomes.iter().all(|outcome| outcome.reason == Reason::Cancelled), "{method}");
+        assert_eq!(calls, 1, "{method}");
+        assert!(x.iter().all(|v| v.is_finite()));
+    }
 }

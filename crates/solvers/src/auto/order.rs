@@ -2,7 +2,9 @@
 use super::Chosen;
 use super::sides::{Scaled, Side};
 use lacuna_engine::{Error, Result, Scalar};
-use lacuna_formats::{Csr, MATCHING, ORDERS, Permutation, Profile, Structure, heaviest_diagonal, reorder};
+use lacuna_formats::{
+    Csr, MATCHING, ORDERS, Permutation, Profile, Structure, heaviest_diagonal, interrupt, reorder,
+};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -41,7 +43,9 @@ impl Order {
             let why = if name == "none" { "the order given" } else { "another order would gain nothing" };
             return Ok((Self::given(why), a));
         };
+        interrupt::check()?;
         let permuted = a.permuted(&permutation)?;
+        interrupt::check()?;
         let [before, after] = [&*a, &permuted].map(Profile::of);
         let why = format!(
             "bandwidth {} instead of {}, profile {} instead of {}",

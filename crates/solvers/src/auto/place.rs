@@ -9,7 +9,7 @@ use super::resident::{Resident, record};
 use super::{AutoSolver, Choices, Chosen, is_refusal, preconditioner_sentences};
 use crate::{Method, Placed, Setup, SetupWatch, Solver, method as named, preconditioner};
 use lacuna_engine::{Device, Format, Matrix, Result, Scalar};
-use lacuna_formats::{Csr, Pair, Stencil, convert};
+use lacuna_formats::{Csr, Pair, Stencil, convert, interrupt};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ impl<T: Scalar> Analysis<T> {
     /// The stencil that is stored, if that is known; the format falls back to `csr` if the matrix is none, of which
     /// `multigrid` says why.
     fn stencil_to_store(&mut self, format: &mut Chosen) -> Option<Stencil<T>> {
-        let stencil = self.facts.take_stencil();
+        let stencil = self.facts.take_stencil().or_else(|| self.stencil.take());
         if !self.is_for_multigrid() || format.name != "stencil" {
             return stencil.filter(|_| format.name == "stencil");
         }
@@ -160,12 +160,14 @@ fn store<T: Scalar>(
     if adjoint {
         return Ok((Pair::new(dev, a, format)?, None));
     }
+    interrupt::check()?;
     let stored: Arc<dyn Format<T>> = match stencil {
         Some(stencil) => Arc::new(stencil),
         None => convert(a, format)?,
     };
     let stencil = (stored.clone() as Arc<dyn Any + Send + Sync>).downcast::<Stencil<T>>();
     let norm = stencil.ok().map(|stencil| stencil.norm_bound());
+    interrupt::check()?;
     let stored = dev.matrix(stored)?;
     Ok((Pair { a: stored.clone(), adjoint: stored }, norm))
 }

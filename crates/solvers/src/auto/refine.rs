@@ -12,7 +12,7 @@ use crate::{Method, Outcome, Stop, System, Watch, largest};
 use lacuna_engine::{
     Cell, Device, Error, History, Pass, Plan, Reason, Recorder, Result, Run, Scalar, Vector,
 };
-use lacuna_formats::{Csr, MATCHING, Structure};
+use lacuna_formats::{Csr, MATCHING, Structure, interrupt};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -169,12 +169,14 @@ impl<T: Scalar> Refinement<T> {
     /// The request for the corrections, which has to be placed next.
     ///
     /// # Errors
-    /// [`Error::Entry`] for a value that the narrower type does not hold.
+    /// [`Error::Entry`] for a value that the narrower type does not hold; those of [`interrupt::check`].
     pub fn corrections(&mut self, outer: &AutoSolver<T>) -> Result<Request<T::Narrow>> {
         let a = outer.host_matrix();
         self.exponent = scaling(largest(a.values()));
         self.lost = lost::<T, T::Narrow>(a.values(), self.exponent);
+        interrupt::check()?;
         let a = narrowed(a, self.exponent)?;
+        interrupt::check()?;
         Ok(std::mem::replace(&mut self.inner, Request::new(())).replace(a).1)
     }
 
@@ -431,6 +433,7 @@ fn narrower<T: Scalar>(request: &Request<T>) -> Result<Request<T::Narrow, ()>> {
         options: request.options,
         stop: request.stop,
         strict: request.strict,
+        quick: request.quick,
         observer: None,
         remembered: None,
     })

@@ -28,6 +28,8 @@ pub struct Request<T: Scalar, A = Arc<Csr<T>>> {
     pub stop: Stop,
     /// Whether the method chosen first is the only one, and a result that falls short is not explained.
     pub strict: bool,
+    /// Whether an open format of a small matrix is `csr` without a look at others.
+    pub quick: bool,
     /// Who sees each iteration.
     pub observer: Option<Observer<T>>,
     /// The method and preconditioner that solved a matrix of this structure fastest, to be taken for what is open.
@@ -54,6 +56,7 @@ impl<T: Scalar, A> Request<T, A> {
             options: Options::default(),
             stop: Stop::default().rtol(<Request<T>>::DEFAULT_RTOL),
             strict: false,
+            quick: false,
             observer: None,
             remembered: None,
         }
@@ -72,6 +75,7 @@ impl<T: Scalar, A> Request<T, A> {
             options,
             stop,
             strict,
+            quick,
             observer,
             remembered,
         } = self;
@@ -86,6 +90,7 @@ impl<T: Scalar, A> Request<T, A> {
             options,
             stop,
             strict,
+            quick,
             observer,
             remembered,
         };

@@ -1,6 +1,6 @@
 //! Several right-hand sides at once: iterated together, then confirmed one by one.
 use super::AutoSolver;
-use super::continuation::first_stop;
+use super::continuation::{Watching, first_stop};
 use super::resident::operator;
 use crate::{Advance, ColumnMethod, ColumnSolver, Outcome, RightHandSide, largest};
 use lacuna_engine::{LinOp, Matrix, Result, Scalar};
@@ -78,7 +78,11 @@ impl<T: Scalar> AutoSolver<T> {
     ///
     /// # Errors
     /// Device failures.
-    pub fn iterate_together(&mut self, sides: &mut [[Vec<T>; 2]]) -> Result<Vec<Option<Joint>>> {
+    pub fn iterate_together(
+        &mut self,
+        sides: &mut [[Vec<T>; 2]],
+        watch: Watching<'_>,
+    ) -> Result<Vec<Option<Joint>>> {
         let (start, stop) = (Instant::now(), first_stop(self));
         let mut joint = vec![None; sides.len()];
         let resident = &mut self.resident;
@@ -90,7 +94,7 @@ impl<T: Scalar> AutoSolver<T> {
         let (numbers, mut part): (Vec<_>, Vec<_>) =
             part.map(|(j, [b, x])| (j, RightHandSide { factors: resident.solver.factors(b), b, x })).unzip();
         let Some(columns) = resident.columns.as_mut().filter(|_| part.len() >= 2) else { return Ok(joint) };
-        let found = columns.solve(&mut part, stop)?;
+        let found = columns.solve(&mut part, stop, watch)?;
         let (others, time) = (found.len() - 1, start.elapsed() / found.len() as u32);
         for (j, advance) in numbers.into_iter().zip(found) {
             joint[j] = Some(Joint { advance, others, time });

@@ -5,7 +5,7 @@ use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_direct::{Analysis, Factors, Limits, Number, Task};
 use lacuna_engine::{Complex64, Double, Error, HostOperator, LinOp, Pass, Recorder, Result, Scalar, Vector};
-use lacuna_formats::Csr;
+use lacuna_formats::{Csr, interrupt};
 use std::any::Any;
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -160,6 +160,7 @@ impl<T: Scalar> Preconditioner<T> for Direct {
         }
         let explained = |error| explained(a, error);
         let wide = a.wide()?;
+        interrupt::check()?;
         let analysis = self.analysis.take().map_or_else(|| analysed(&*wide), Ok).map_err(explained)?;
         setup.progress("factors", 0, None)?;
         setup.check_memory(OPERATION, analysis.cost().bytes as u64)?;

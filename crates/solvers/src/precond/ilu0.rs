@@ -6,7 +6,7 @@ use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::algebra::check_hermitian;
 use lacuna_formats::factor::{Incomplete, Pivots, ic0, ilu0};
-use lacuna_formats::{Csr, Permutation, by_colours, parallel};
+use lacuna_formats::{Csr, Permutation, by_colours, interrupt, parallel};
 use std::borrow::Cow;
 
 /// How small pivots are handled.
@@ -115,10 +115,12 @@ fn factored<T: Scalar>(
             (made, Some(order.order()))
         }
     };
+    interrupt::check()?;
     let rounded = Csr::<T>::rounded(operation, &made.factor).map_err(|error| match &colours {
         Some((order, _)) => in_order(error, order),
         None => error,
     })?;
+    interrupt::check()?;
     let mut parts = parts(&rounded, names)?;
     if let Some((_, count)) = colours {
         parts = parts.report("colours", count);

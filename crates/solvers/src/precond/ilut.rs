@@ -4,9 +4,9 @@ use super::triangles::{Factors, Solves, name_with};
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
-use lacuna_formats::Csr;
 use lacuna_formats::algebra::build_rows;
 use lacuna_formats::factor::{self, IlutOptions};
+use lacuna_formats::{Csr, interrupt};
 use std::any::Any;
 use std::borrow::Cow;
 
@@ -85,8 +85,10 @@ fn parts<T: Scalar>(a: &Csr<T>, f: &factor::Ilut<T::Wide>, adjoint: bool) -> Res
     let scaled = |(p, _, v): (usize, usize, T::Wide)| v.scale_by_power_of_two(-of_row(p));
     let lower = f.lower.with_values(f.lower.entries().map(scaled).collect())?;
     let lower = Csr::<T>::rounded_from("ilut", lower)?;
+    interrupt::check()?;
     let upper = Csr::<T>::rounded("ilut", &f.upper)?;
     let reciprocals: Vec<T> = (0..n).map(|p| two(of_row(p))).collect();
+    interrupt::check()?;
     let factors = Factors {
         lower: &lower,
         lower_reciprocals: Some(&reciprocals),

@@ -43,7 +43,7 @@ pub use multigrid::{Multigrid, MultigridOptions, Smoothing};
 pub use neumann::Neumann;
 pub use placed::{Handles, Parts, Placed, Preconditioner};
 pub use polynomial::Polynomial;
-pub use setup::{Setup, SetupProgress, SetupWatch};
+pub use setup::{Setup, SetupProgress, SetupWatch, interruptible};
 pub use sor::Sor;
 pub use spai::Spai;
 pub use ssor::Ssor;

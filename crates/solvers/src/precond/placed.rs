@@ -318,7 +318,7 @@ fn made<T: Scalar>(
     setup.check()?;
     let operation = format!("preconditioner `{}`", kind.name());
     setup.check_room(&operation, host, COPIES)?;
-    let mut parts = kind.set_up(host, setup)?;
+    let mut parts = setup.interruptible(|setup| kind.set_up(host, setup))?;
     setup.check_memory(&operation, parts.bytes() as u64)?;
     parts.finish_report(start.elapsed());
     Ok(parts)

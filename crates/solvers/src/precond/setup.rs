@@ -1,9 +1,10 @@
 //! What the set-up of a preconditioner is given besides the matrix.
 use super::algebra::{OnHost, SparseAlgebra};
 use lacuna_engine::{Each, Error, FormatRefs, Result, Scalar, catching, memory};
-use lacuna_formats::Csr;
 use lacuna_formats::algebra::{RowWriter, build_rows_with};
 use lacuna_formats::parallel::map_checked;
+use lacuna_formats::{Csr, interrupt};
+use std::cell::{Cell, RefCell};
 use std::ops::{ControlFlow, Range};
 
 /// Vectors for which [`Setup::check_room`] leaves room.
@@ -134,9 +135,26 @@ impl<'a> Setup<'a> {
                 catching(|| Ok(watch(progress).is_break())).inspect_err(|_| self.is_cancelled = true)?;
         }
         if self.is_cancelled {
-            return Err(Error::Cancelled { operation: "set-up of a preconditioner".into() });
+            return Err(cancelled());
         }
         Ok(())
+    }
+    /// Does something that whoever watches may end within: [`interrupt::check`] asks as [`Setup::check`] does.
+    pub(super) fn interruptible<R>(&mut self, work: impl FnOnce(&mut Setup<'_>) -> R) -> R {
+        let Some(watch) = &mut self.watch else { return work(self) };
+        let (watch, last) = (RefCell::new(&mut **watch), Cell::new(self.progress));
+        let mut own = |progress| {
+            last.set(progress);
+            (watch.borrow_mut())(progress)
+        };
+        let mut check = || match catching(|| Ok((watch.borrow_mut())(last.get())))? {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(cancelled()),
+        };
+        let algebra = self.algebra.as_mut().map(|algebra| &mut **algebra as &mut dyn SparseAlgebra);
+        let (is_update, memory) = (self.is_update, self.memory);
+        let mut setup = Setup { algebra, watch: Some(&mut own), is_update, memory, ..Setup::default() };
+        interrupt::checked(&mut check, || work(&mut setup))
     }
     /// Fails if so many bytes are more than the caller allows or the host has; to be called before large allocations.
     ///
@@ -192,4 +210,22 @@ impl<'a> Setup<'a> {
             None => build_rows_with(operation, rows, cols, runs, None, init, fill),
         }
     }
+}
+
+fn cancelled() -> Error {
+    Error::Cancelled { operation: "set-up of a preconditioner".into() }
+}
+
+/// Does something that a watch may end: [`interrupt::check`] asks it, and so does the set-up that the work is to give it to.
+///
+/// # Errors
+/// Those of the work.
+pub fn interruptible<R>(
+    watch: Option<SetupWatch<'_>>,
+    work: impl FnOnce(Option<SetupWatch<'_>>) -> Result<R>,
+) -> Result<R> {
+    let Some(watch) = watch else { return work(None) };
+    Setup::new()
+        .watched(watch)
+        .interruptible(|setup| work(setup.watch.as_mut().map(|watch| &mut **watch as SetupWatch<'_>)))
 }

@@ -3,7 +3,7 @@ use super::{Handles, Parts};
 use crate::named::{OptionInfo, Settings};
 use lacuna_engine::{Matrix, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::algebra::build_rows;
-use lacuna_formats::{Csr, Half, Triangular, parallel};
+use lacuna_formats::{Csr, Half, Triangular, interrupt, parallel};
 
 /// How systems with triangular factors are solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +77,7 @@ impl<T: Scalar> Factors<'_, T> {
     pub(super) fn add_adjoint(&self, parts: Parts<T>, solves: Solves) -> Result<Parts<T>> {
         let [lower_reciprocals, upper_reciprocals] = [self.upper_reciprocals, self.lower_reciprocals]
             .map(|given| given.map(|d| d.iter().map(|d| d.conj()).collect::<Vec<T>>()));
+        interrupt::check()?;
         let turned = Factors {
             lower: &self.upper.adjoint(),
             lower_reciprocals: lower_reciprocals.as_deref(),
