@@ -54,9 +54,9 @@ def test_an_interrupt_is_heard_soon(what: str) -> None:
     values = "A.data = A.data + np.random.default_rng(0).random(A.data.size) * 1e-3\n"
     done = run(PROLOGUE.format(m=700) + values + INTERRUPTED.format(what=what, wait=1.0))
     took = float(done.stdout)
-    # Threads wait for a processor where other programs run.
-    busy = os.getloadavg()[0] > len(os.sched_getaffinity(0)) + 1
-    assert took < (1.0 if busy else 0.2), f"{took:.2f} s"
+    # Threads wait for a processor where other programs run; this one has two itself.
+    waits = max(1.0, 2 * os.getloadavg()[0] / len(os.sched_getaffinity(0)))
+    assert took < 0.2 * waits, f"{took:.2f} s, with {waits:.1f} programs a core"
 
 
 def test_a_fork_works_with_objects_of_its_own() -> None:
