@@ -91,11 +91,11 @@ fn cost(symbolic: &SymbolicCholesky<u32>) -> (Count, f64) {
 /// Factors of a Hermitian matrix. The arrays of its rows are those of the columns of its conjugate, which is factored.
 pub(crate) struct Hermitian<W: Number> {
     plan: HermitianPlan,
-    factor: Factor<W>,
+    factor: HermitianFactor<W>,
 }
 
 /// The numbers of a factorisation.
-struct Factor<W> {
+struct HermitianFactor<W> {
     values: Vec<W>,
     /// Whether the negative of the matrix was factored, which may be positive definite.
     is_negated: bool,
@@ -108,7 +108,7 @@ struct Factor<W> {
 impl<W: Number> Hermitian<W> {
     pub(crate) fn new(a: &Csr<W>, plan: HermitianPlan) -> Result<Self> {
         let rows = if plan.is_definite { 0 } else { a.rows() };
-        let mut factor = Factor {
+        let mut factor = HermitianFactor {
             values: filled(W::zero(), plan.symbolic.len_val())?,
             is_negated: false,
             beside: filled(W::zero(), rows)?,
@@ -191,7 +191,7 @@ impl<W: Number> Hermitian<W> {
     }
 }
 
-impl<W: Number> Factor<W> {
+impl<W: Number> HermitianFactor<W> {
     fn renew(&mut self, a: &Csr<W>, symbolic: &SymbolicCholesky<u32>, is_definite: bool) -> Result<()> {
         let n = a.rows();
         self.is_negated = is_definite && a.get(0, 0).is_some_and(|d| d.re() < 0.0);
