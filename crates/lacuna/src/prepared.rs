@@ -215,7 +215,7 @@ impl<T: Scalar> Prepared<T> {
         b: ArrayView1<'_, T>,
         x: ArrayViewMut1<'_, T>,
         joint: Option<Joint>,
-        (watch, ended): (Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>, &Cell<bool>),
+        (watch, ended): (Watching<'_>, &Cell<bool>),
     ) -> Result<Outcome> {
         let stop = either!(&self.system, system => system.stop());
         let limit = stop.limit(self.system.shape());
@@ -491,9 +491,10 @@ impl<T: Scalar> Prepared<T> {
     }
 }
 
-fn reborrow<'a>(
-    watch: &'a mut Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
-) -> Option<&'a mut dyn FnMut(Watch) -> ControlFlow<()>> {
+/// Called from time to time during a solve.
+type Watching<'a> = Option<&'a mut dyn FnMut(Watch) -> ControlFlow<()>>;
+
+fn reborrow<'a>(watch: &'a mut Watching<'_>) -> Watching<'a> {
     match watch {
         Some(watch) => Some(&mut **watch),
         None => None,
