@@ -1,10 +1,11 @@
-//! The `lacuna` command: solves sparse linear systems, compares backends, times products, describes, converts
+//! The `lacuna` command: solves sparse linear systems, finds eigenvalues, compares backends, times products, describes, converts
 //! and generates matrices, lists devices.
 mod advise;
 mod args;
 mod compare;
 mod convert;
 mod devices;
+mod eigen;
 mod generate;
 mod info;
 mod plot;
@@ -25,6 +26,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let done = match args::parse() {
         Command::Solve(args) => solve::run(&args),
+        Command::Eigen(args) => eigen::run(&args),
         Command::Advise(args) => advise::run(&args),
         Command::Spmv(args) => spmv::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Compare(args) => compare::run(&args),

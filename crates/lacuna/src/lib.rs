@@ -99,6 +99,8 @@ pub use devices::{
 pub use lacuna_cpu as cpu;
 #[cfg(feature = "cuda")]
 pub use lacuna_cuda as cuda;
+#[cfg(feature = "eigen")]
+pub use lacuna_eigen as eigen;
 pub use lacuna_engine::{
     Adjoint, Basis, Cell, Cells, Complex, Complex32, Complex64, Device, DeviceInfo, Diagonal, Error,
     ErrorKind, Expr, Format, Formula, HostOperator, HostResult, Identity, LinOp, Matrix, NotConverged,
@@ -160,6 +162,7 @@ mod pages {
         ComingFrom "docs/guide/coming-from.md"
         Comparing "docs/guide/comparing.md"
         Converge "docs/guide/converge.md"
+        Eigenvalues "docs/guide/eigenvalues.md"
         Formats "docs/guide/formats.md"
         Guide "docs/guide/README.md"
         Methods "docs/guide/methods.md"

@@ -42,6 +42,7 @@ pub use precond::{Given, Handles, OnHost, Parts, Placed, Preconditioner, SparseA
 pub use precond::{Ic0, Ilu0, Ilut, Solves, Sor, Spai, Ssor};
 pub use precond::{PRECONDITIONERS, PrecondInfo, SHARED_OPTIONS, preconditioner};
 pub use precond::{Setup, SetupProgress, SetupWatch, interruptible};
+pub use random::hashed;
 pub use rank::{Deficient, deficiency};
 pub use ritz::{RitzValues, balanced};
 pub use scale::{Factor, largest, scaling_exponent, vector_norm};

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Our crates that each of our crates may depend on.
-const ALLOWED: [(&str, &[&str]); 18] = [
+const ALLOWED: [(&str, &[&str]); 19] = [
     ("crates/engine", &[]),
     ("crates/formats", &["engine"]),
     ("crates/io", &["engine", "formats"]),
@@ -16,7 +16,8 @@ const ALLOWED: [(&str, &[&str]); 18] = [
     ("crates/opencl", &["drivers", "engine", "formats", "gpu", "kernels-opencl"]),
     ("crates/cuda", &["drivers", "engine", "formats", "gpu", "kernels-cuda"]),
     ("crates/solvers", &["engine", "formats", "direct"]),
-    ("crates/lacuna", &["engine", "formats", "io", "gpu", "cpu", "opencl", "cuda", "solvers"]),
+    ("crates/eigen", &["engine", "formats", "direct", "solvers"]),
+    ("crates/lacuna", &["engine", "formats", "io", "gpu", "cpu", "opencl", "cuda", "solvers", "eigen"]),
     ("crates/measure", &["lacuna"]),
     ("crates/cli", &["lacuna", "measure"]),
     ("crates/bench", &["lacuna", "measure"]),

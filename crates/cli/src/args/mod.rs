@@ -1,6 +1,7 @@
 //! The command line.
 mod advise;
 mod compare;
+mod eigen;
 mod lists;
 mod matrix;
 mod shared;
@@ -8,6 +9,7 @@ mod solve;
 
 pub(crate) use advise::AdviseArgs;
 pub(crate) use compare::CompareArgs;
+pub(crate) use eigen::EigenArgs;
 pub(crate) use lists::generators;
 pub(crate) use matrix::{ConvertArgs, DevicesArgs, GenerateArgs, InfoArgs};
 pub(crate) use shared::{check_restart, joined};
@@ -18,7 +20,7 @@ use lacuna_measure::args::parsed;
 use lists::{lists, lists_of_products};
 use matrix::FORMS;
 
-/// Sparse linear systems, solved by Krylov methods.
+/// Sparse linear systems and eigenvalue problems.
 #[derive(Debug, Parser)]
 #[command(name = "lacuna", version, after_help = EXAMPLES)]
 struct Cli {
@@ -31,6 +33,7 @@ Examples:
   lacuna solve gen:poisson2d:512x512          a model problem, everything chosen for you
   lacuna solve A.mtx --rhs b.mtx --output x.mtx
   lacuna solve A.mtx.gz --method gmres --restart 50 --rtol 1e-10 --plot convergence.svg
+  lacuna eigen K.mtx --mass M.mtx --count 12  the smallest eigenvalues, and none of them missed
   lacuna advise A.mtx --plot race.svg         tries what may suit it, names the fastest
   lacuna info A.mtx --plot spy.svg            what the matrix looks like, what would solve it
   lacuna spmv A.mtx --plot spmv.svg           which storage format is fastest here
@@ -48,6 +51,8 @@ Examples:
 pub(crate) enum Command {
     /// Solve A x = b
     Solve(Box<SolveArgs>),
+    /// Eigenvalues of A x = lambda x, or A x = lambda B x, Hermitian
+    Eigen(Box<EigenArgs>),
     /// Try methods and preconditioners on A x = b, and report which is fastest here
     Advise(Box<AdviseArgs>),
     /// Time the product with a matrix in each storage format

@@ -228,6 +228,15 @@ impl<T> Basis<T> {
         assert!(columns <= self.columns, "{columns} columns of a basis of {}", self.columns);
         Basis { columns, ..self }
     }
+    /// The `count` columns from column `first` on.
+    ///
+    /// # Panics
+    /// As [`Basis::take`].
+    pub fn part(self, first: usize, count: usize) -> Self {
+        let end = first.saturating_add(count);
+        assert!(end <= self.columns, "columns {first}..{end} of a basis of {}", self.columns);
+        Basis { first: self.first + first as u32, columns: count, ..self }
+    }
     /// Whether the two share a column.
     pub(crate) fn overlaps(self, other: Self) -> bool {
         let end = |v: Self| v.first as usize + v.columns;

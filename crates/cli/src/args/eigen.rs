@@ -1,0 +1,93 @@
+//! Arguments of `lacuna eigen`.
+use super::shared::{PLOT, PlaceArgs, ReportArgs, count, fixed_preconditioner, names};
+use clap::{Args, ValueEnum};
+use lacuna::eigen::{Check, EIGEN_METHODS, Which};
+use lacuna_measure::args::tolerance;
+use lacuna_measure::number::TypeName;
+
+#[derive(Debug, Args)]
+pub(crate) struct EigenArgs {
+    /// The matrix, which must be Hermitian: a file in any supported form, `-` for standard input, or a generator such as
+    /// gen:poisson2d:512x512
+    pub(crate) matrix: String,
+    /// How many eigenvalues
+    #[arg(long, short = 'k', default_value = "6", value_parser = at_least_one, allow_negative_numbers = true, value_name = "COUNT")]
+    pub(crate) count: usize,
+    /// Which ones: the smallest, the largest, or those nearest to a number
+    #[arg(long, default_value = "smallest", value_parser = which, value_name = "smallest|largest|near:NUMBER")]
+    pub(crate) which: Which,
+    /// The mass matrix B of A x = lambda B x: Hermitian and positive definite
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mass: Option<String>,
+    /// The method: `lobpcg` for the smallest, or the largest with a mass matrix; `lanczos` for the largest and those near a number;
+    /// `dense` for small matrices
+    #[arg(long, default_value = "auto", value_parser = names(EIGEN_METHODS.iter().map(|(name, _)| *name)))]
+    pub(crate) method: String,
+    /// The preconditioner of lobpcg, with options; `auto` takes amg for smallest values, see `lacuna help solve` for all
+    #[arg(long, default_value = "auto", value_parser = preconditioner, value_name = "NAME[:key=value,...]")]
+    pub(crate) precond: String,
+    /// How to make sure that no eigenvalue is missing: count them by the signs of the pivots of a shifted matrix, probe with a second
+    /// start, or neither; `auto` counts where factors are cheap and probes elsewhere
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) complete: CheckName,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// The number type [default: f64, or c64 if a matrix is complex]
+    #[arg(long = "type", value_enum)]
+    pub(crate) number: Option<TypeName>,
+    /// Relative tolerance: a pair has converged if |A x - lambda B x| <= rtol |lambda|, or is at the level of rounding [default: 1e-8;
+    /// 1e-4 for f32 and c32]
+    #[arg(long, value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER")]
+    pub(crate) rtol: Option<f64>,
+    /// The largest number of iterations of lobpcg, or of products of lanczos
+    #[arg(long, default_value = "10000", value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
+    pub(crate) max_iters: u64,
+    /// Another seed of the vectors to begin with, below 1000
+    #[arg(long, default_value = "0", value_parser = clap::value_parser!(u32).range(0..1000), value_name = "NUMBER")]
+    pub(crate) seed: u32,
+    /// Write the eigenvectors as the columns of a matrix to a file, or to standard output for `-`
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) vectors: Option<String>,
+    /// Plot the eigenvalues, and the residuals over the iterations
+    #[arg(long, value_name = PLOT)]
+    pub(crate) plot: Option<String>,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// [`Check`] by name.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum CheckName {
+    Auto,
+    Counted,
+    Probed,
+    Off,
+}
+
+impl CheckName {
+    pub(crate) fn check(self) -> Check {
+        match self {
+            CheckName::Auto => Check::Auto,
+            CheckName::Counted => Check::Counted,
+            CheckName::Probed => Check::Probed,
+            CheckName::Off => Check::Off,
+        }
+    }
+}
+
+fn preconditioner(text: &str) -> Result<String, String> {
+    if text == "auto" { Ok(text.into()) } else { fixed_preconditioner(text) }
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "expected a whole number from 1 on".into())
+}
+
+fn which(text: &str) -> Result<Which, String> {
+    let near = || text.strip_prefix("near:")?.parse().ok().filter(|v: &f64| v.is_finite());
+    match text {
+        "smallest" => Ok(Which::Smallest),
+        "largest" => Ok(Which::Largest),
+        _ => near().map(Which::Near).ok_or_else(|| "expected smallest, largest or near:NUMBER".into()),
+    }
+}

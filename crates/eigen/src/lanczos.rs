@@ -1,0 +1,342 @@
+//! Thick-restart Lanczos: the extreme eigenvalues of a Hermitian operator.
+use crate::block::{combination, execute};
+use crate::search::{Found, Search, Watching};
+use crate::small::Small;
+use lacuna_engine::{
+    Basis, Cells, Device, Error, LinOp, Owned, Pass, Plan, Reason, Recorder, Result, Scalar, Vector,
+};
+use lacuna_solvers::hashed;
+use std::collections::HashMap;
+
+/// A norm of a new vector that is this small beside the largest value has found an invariant subspace, in units of
+/// [`Scalar::EPSILON`].
+const EXHAUSTED: f64 = 64.0;
+/// Cycles without progress after which the search ends.
+const PATIENCE: u64 = 200;
+
+/// Which values are sought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Smallest,
+    Largest,
+    /// Of largest modulus.
+    Modulus,
+}
+
+/// Searches by Lanczos' method with full orthogonalisation, always twice, in cycles of a fixed number of columns. A cycle runs on the
+/// device; the host solves the small problem, and the best Ritz vectors begin the next one. A vanishing new vector is replaced by a
+/// hashed one, so that multiple values of an operator with few distinct ones are found.
+///
+/// With `inverse`, the values are those of an inverse, and a pair has converged when its own residual is small beside them;
+/// vectors are then improved by a product (Ericsson and Ruhe 1980).
+///
+/// Reference: Wu and Simon 2000, doi:10.1137/S0895479898334605.
+pub(crate) fn lanczos<T: Scalar>(
+    search: &Search<'_, T>,
+    end: End,
+    inverse: bool,
+    watch: Watching<'_>,
+) -> Result<Found<T>> {
+    let n = search.a.shape().0;
+    let wanted = search.count;
+    let columns = (2 * wanted + 12).max(24).max(search.columns).min(n);
+    if wanted >= n || columns < wanted + 2 {
+        return Err(Error::Unsupported {
+            operation: "lanczos".into(),
+            message: format!("{wanted} of {n} eigenvalues; use `dense`"),
+        });
+    }
+    let dev = search.dev;
+    let this = Lanczos {
+        search,
+        end,
+        inverse,
+        columns,
+        bases: [dev.basis(n, columns + 1)?, dev.basis(n, columns + 1)?],
+        side: 0,
+        cells: dev.cells(columns * (columns + 3))?,
+        plans: HashMap::new(),
+        drawn: 0,
+        products: 0,
+    };
+    this.iterate(watch)
+}
+
+struct Lanczos<'s, 'a, T: Scalar> {
+    search: &'s Search<'a, T>,
+    end: End,
+    inverse: bool,
+    /// Columns of a cycle; one more is kept for the next.
+    columns: usize,
+    bases: [Owned<Basis<T>>; 2],
+    side: usize,
+    /// Coefficients of a projection, of a second one, and the diagonal and the norms of a cycle; those of combinations.
+    cells: Owned<Cells<T>>,
+    plans: HashMap<(&'static str, [usize; 3]), Plan>,
+    /// Hashed vectors so far.
+    drawn: usize,
+    products: u64,
+}
+
+/// The eigenvalues of the small problem in the order sought, its vectors, and the norms of the residuals.
+struct Ritz {
+    values: Vec<f64>,
+    vectors: Small<f64>,
+    residuals: Vec<f64>,
+    /// The norm of the vector that would come next.
+    beta: f64,
+}
+
+impl<T: Scalar> Lanczos<'_, '_, T> {
+    fn basis(&self) -> Basis<T> {
+        *self.bases[self.side]
+    }
+    fn run(
+        &mut self,
+        key: (&'static str, [usize; 3]),
+        record: impl FnOnce(&mut Recorder<'_, T>),
+    ) -> Result<()> {
+        if !self.plans.contains_key(&key) {
+            let mut k = Recorder::new(self.search.dev, key.0);
+            record(&mut k);
+            self.plans.insert(key, self.search.dev.plan(k.finish()?)?);
+        }
+        self.plans.get_mut(&key).map_or(Ok(()), execute)
+    }
+    fn dev(&self) -> &Device {
+        self.search.dev
+    }
+
+    /// A hashed vector, or the first of the given ones, as column `j`, orthonormal to those before it.
+    fn draw(&mut self, j: usize) -> Result<()> {
+        let (v, n) = (self.basis(), self.basis().len);
+        for _ in 0..8 {
+            let vector = match self.search.start.first().filter(|_| self.drawn == 0) {
+                Some(vector) => vector.clone(),
+                None => {
+                    let index = 2 * self.drawn + 4096 * self.search.seed as usize;
+                    (0..n).map(|row| T::from_parts(hashed(row, index), hashed(row, index + 1))).collect()
+                }
+            };
+            self.drawn += 1;
+            self.dev().upload(&vector, v.column(j))?;
+            let (h, length) = (self.cells.take(j.max(1)), self.cells.at(self.columns));
+            self.run(("orthogonalise", [self.side, j, 0]), |k| {
+                let w = v.column(j);
+                for _ in 0..if j > 0 { 2 } else { 0 } {
+                    k.basis_dot(v, w, h);
+                    k.basis_axpy(v, h, w, Pass::nothing());
+                }
+                k.multi_axpy_dot(Pass::new("length").dot(length, w, w).eval(length, length.sqrt()));
+                k.multi_axpy_dot(Pass::new("normalise").set(w, w / length));
+            })?;
+            let left = self.dev().read(&[length])?[0].re();
+            if left.is_finite() && left > T::EPSILON.sqrt() {
+                return Ok(());
+            }
+        }
+        let message = format!("no vector orthogonal to {j} others was found");
+        Err(Error::Unsupported { operation: "lanczos".into(), message })
+    }
+
+    /// Steps from column `first` to the end of the cycle: the diagonal of the small matrix, and the entries beside it.
+    fn steps(&mut self, first: usize, floor: &mut f64) -> Result<(Vec<f64>, Vec<f64>)> {
+        let (m, v) = (self.columns, self.basis());
+        let (mut alpha, mut beta) = (vec![0.0; m], vec![0.0; m]);
+        let mut from = first;
+        while from < m {
+            let cells = *self.cells;
+            let (h, again) = (cells.part(0, m), cells.part(m, m));
+            let (alphas, betas) = (cells.part(2 * m, m), cells.part(3 * m, m));
+            let a = self.search.a;
+            let begun = from;
+            self.run(("cycle", [self.side, begun, 0]), |k| {
+                for j in begun..m {
+                    let (h, again, w) = (h.take(j + 1), again.take(j + 1), v.column(j + 1));
+                    let norm = betas.at(j);
+                    k.spmv_dot(a, v.column(j), w, Pass::nothing());
+                    k.basis_dot(v, w, h);
+                    k.basis_axpy(v, h, w, Pass::nothing());
+                    k.basis_dot(v, w, again);
+                    let length = Pass::new("length").dot(norm, w, w).add_cells(h, again);
+                    k.basis_axpy(v, again, w, length.eval(norm, norm.sqrt()).eval(alphas.at(j), h.at(j)));
+                    k.multi_axpy_dot(Pass::new("normalise").set(w, w / norm));
+                }
+            })?;
+            let read =
+                |cells: Cells<T>| self.dev().read(&(begun..m).map(|j| cells.at(j)).collect::<Vec<_>>());
+            let (alphas, betas) = (read(alphas)?, read(betas)?);
+            for (j, (a, b)) in (begun..m).zip(alphas.iter().zip(&betas)) {
+                (alpha[j], beta[j]) = (a.re(), b.re());
+                self.products += 1;
+                from = j + 1;
+                if !alpha[j].is_finite() {
+                    return Err(Error::Unsupported {
+                        operation: "lanczos".into(),
+                        message: format!("step {j} of a cycle is not finite: scale the matrix"),
+                    });
+                }
+                *floor = floor.max(EXHAUSTED * T::EPSILON * (alpha[j].abs() + beta[j]));
+                if beta[j].is_nan() || beta[j] <= *floor {
+                    beta[j] = 0.0;
+                    if j + 1 < self.basis().len {
+                        self.draw(j + 1)?;
+                    }
+                    break;
+                }
+            }
+        }
+        Ok((alpha, beta))
+    }
+
+    fn iterate(mut self, watch: Watching<'_>) -> Result<Found<T>> {
+        let (wanted, m) = (self.search.count, self.columns);
+        self.draw(0)?;
+        let (mut kept, mut ritz, mut cycles): (usize, Option<Ritz>, u64) = (0, None, 0);
+        let (mut floor, mut history) = (0.0, Vec::new());
+        let (mut best, mut since) = (f64::INFINITY, 0);
+        let (reason, last) = loop {
+            let (alpha, beta) = self.steps(kept, &mut floor)?;
+            cycles += 1;
+            let projected = Small::of(m, m, |i, j| {
+                let (low, high) = (i.min(j), i.max(j));
+                match &ritz {
+                    Some(ritz) if low == high && low < kept => ritz.values[low],
+                    Some(ritz) if high == kept && low < kept => ritz.beta * ritz.vectors.at(m - 1, low),
+                    _ if low == high => alpha[low],
+                    _ if low + 1 == high && low >= kept => beta[low],
+                    _ => 0.0,
+                }
+            });
+            let now = self.ritz(projected, beta[m - 1])?;
+            let goal = |j: usize| self.goal(now.values[j]);
+            let converged = (0..wanted).take_while(|j| now.residuals[*j] <= goal(*j)).count();
+            let worst = (0..wanted).map(|j| now.residuals[j] / goal(j)).fold(0.0, f64::max);
+            history.push(worst);
+            if worst < 0.9 * best {
+                (best, since) = (worst, cycles);
+            }
+            let whole = m >= self.basis().len;
+            if converged == wanted || whole || self.is_enough(&now) {
+                break (Reason::Converged, now);
+            }
+            if self.products >= self.search.limit {
+                break (Reason::Limit, now);
+            }
+            if watch(self.products, converged, worst).is_break() {
+                break (Reason::Cancelled, now);
+            }
+            if cycles - since > PATIENCE {
+                break (Reason::Stagnated, now);
+            }
+            kept = (wanted + converged / 2 + (m - wanted) / 3).min(m - 3).max(1);
+            self.restart(&now, kept)?;
+            ritz = Some(now);
+        };
+        self.found(reason, &last, cycles, history)
+    }
+
+    fn goal(&self, value: f64) -> f64 {
+        if self.inverse { self.search.goal.relative * value.abs() } else { self.search.goal.of(value) }
+    }
+    fn is_enough(&self, ritz: &Ritz) -> bool {
+        let (value, left) = (ritz.values[0], ritz.residuals[0]);
+        self.search.beyond.is_some_and(|bound| match self.end {
+            End::Smallest => value - left > bound,
+            End::Largest => value + left < bound,
+            End::Modulus => value.abs() + left < bound.abs(),
+        })
+    }
+
+    /// The eigenpairs of the small matrix, those that are sought first.
+    fn ritz(&self, projected: Small<f64>, beta: f64) -> Result<Ritz> {
+        let m = self.columns;
+        let (values, vectors) = projected.hermitian_eigen()?;
+        let mut order: Vec<usize> = (0..m).collect();
+        match self.end {
+            End::Smallest => {}
+            End::Largest => order.reverse(),
+            End::Modulus => order.sort_by(|i, j| values[*j].abs().total_cmp(&values[*i].abs())),
+        }
+        let vectors = vectors.columns(order.iter().copied());
+        let residuals = (0..m).map(|j| (beta * vectors.at(m - 1, j)).abs()).collect();
+        let values = order.iter().map(|i| values[*i]).collect();
+        Ok(Ritz { values, vectors, residuals, beta })
+    }
+
+    /// The first `kept` Ritz vectors begin the next cycle, and the vector that would have come next follows them.
+    fn restart(&mut self, ritz: &Ritz, kept: usize) -> Result<()> {
+        let m = self.columns;
+        let coefficients = ritz.vectors.columns(0..kept);
+        self.combine(&coefficients, m, "restart", kept)?;
+        let (from, to) = (*self.bases[1 - self.side], self.basis());
+        self.dev().copy(from.column(m), to.column(kept))
+    }
+
+    /// Combinations of the first `rows` columns become those of the other basis, which is the one to go on with.
+    fn combine(&mut self, c: &Small<f64>, rows: usize, name: &'static str, count: usize) -> Result<()> {
+        let cells = *self.cells;
+        for (i, v) in c.values().iter().enumerate() {
+            self.dev().write(cells.at(i), T::from_real(*v))?;
+        }
+        let (from, to) = (self.basis(), *self.bases[1 - self.side]);
+        self.run((name, [self.side, rows, count]), |k| {
+            (0..count).for_each(|j| combination(k, from, cells.part(j * rows, rows), to.column(j)));
+        })?;
+        self.side = 1 - self.side;
+        Ok(())
+    }
+
+    fn found(mut self, reason: Reason, ritz: &Ritz, cycles: u64, history: Vec<f64>) -> Result<Found<T>> {
+        let m = self.columns;
+        let count = (self.search.count + 1).min(m);
+        let improved = self.inverse && ritz.beta > 0.0;
+        let rows = if improved { m + 1 } else { m };
+        let entry = |i: usize, j: usize| match i < m {
+            true => ritz.vectors.at(i, j),
+            false => ritz.beta * ritz.vectors.at(m - 1, j) / ritz.values[j],
+        };
+        self.combine(&Small::of(rows, count, entry), rows, "vectors", count)?;
+        let download = |j: usize| {
+            let mut numbers = vec![T::zero(); self.basis().len];
+            self.dev().download(self.basis().column(j), &mut numbers).map(|()| numbers)
+        };
+        let vectors = (0..count).map(download).collect::<Result<_>>()?;
+        let values = ritz.values[..count].to_vec();
+        let (products, iterations) = (self.products, self.products);
+        Ok(Found {
+            reason,
+            values,
+            vectors,
+            iterations,
+            restarts: cycles - 1,
+            products,
+            preconditionings: 0,
+            history,
+        })
+    }
+}
+
+/// `A x + U (Uᴴ x)`, or with a minus: what `U` spans is moved away from the end of the spectrum that is sought.
+pub(crate) struct Moved<'a, T: Scalar> {
+    pub(crate) a: &'a dyn LinOp<T>,
+    pub(crate) by: Basis<T>,
+    /// As many cells as `by` has columns.
+    pub(crate) cells: Cells<T>,
+    pub(crate) up: bool,
+}
+
+impl<T: Scalar> LinOp<T> for Moved<'_, T> {
+    fn shape(&self) -> (usize, usize) {
+        self.a.shape()
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        k.spmv_dot(self.a, x, y, Pass::nothing());
+        k.basis_dot(self.by, x, self.cells);
+        if self.up {
+            k.basis_add(self.by, self.cells, y, then);
+        } else {
+            k.basis_axpy(self.by, self.cells, y, then);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Factors of `A − σ B`: the operator of shift-invert, and the number of eigenvalues below `σ`.
+use lacuna_direct::{Analysis, Factors, Inertia, Kind, Limits, Number, Task};
+use lacuna_engine::{Complex64, Error, HostOperator, Result, Scalar};
+use lacuna_formats::{Csr, Triplets};
+use std::any::Any;
+use std::sync::Arc;
+
+/// The most that factors may cost: as the preconditioner `direct`.
+const LIMITS: Limits = Limits { bytes: 4.0 * (1u64 << 30) as f64, operations: 2e11 };
+
+/// `A − σ B`, or `A − σ I`.
+pub(crate) fn shifted<T: Scalar>(a: &Csr<T>, b: Option<&Csr<T>>, sigma: f64) -> Result<Csr<T::Wide>> {
+    let n = a.rows();
+    let by = <T::Wide as Scalar>::from_real(sigma);
+    let mut sum = Triplets::with_capacity(n, n, a.nnz() + b.map_or(n, Csr::nnz));
+    a.entries().for_each(|(i, j, v)| sum.push(i, j, v.wide()));
+    match b {
+        Some(b) => b.entries().for_each(|(i, j, v)| sum.push(i, j, -(by * v.wide()))),
+        None => (0..n).for_each(|i| sum.push(i, i, -by)),
+    }
+    sum.to_csr()
+}
+
+/// Factors in the double precision of a number type.
+pub(crate) trait Solve<T>: Send + Sync {
+    /// `x ← (A − σ B)⁻¹ b`
+    fn solve(&self, b: &[T], x: &mut [T]);
+    /// The signs of the eigenvalues; `None` if the factors do not tell.
+    fn inertia(&self) -> Option<Inertia>;
+}
+
+impl<T: Scalar, W: Number> Solve<T> for Factors<W> {
+    fn solve(&self, b: &[T], x: &mut [T]) {
+        let mut wide: Vec<W> = b.iter().map(|v| v.converted()).collect();
+        Factors::solve(self, Task::Plain, &mut wide);
+        x.iter_mut().zip(&wide).for_each(|(x, v)| *x = v.converted());
+    }
+    fn inertia(&self) -> Option<Inertia> {
+        Factors::inertia(self)
+    }
+}
+
+/// An analysis of a shifted matrix, before it is factored.
+pub(crate) struct Shifted<W: Scalar> {
+    matrix: Csr<W>,
+    analysis: Analysis,
+}
+
+impl<W: Scalar> Shifted<W> {
+    /// Finds an order, as a Hermitian matrix.
+    ///
+    /// # Errors
+    /// As [`Analysis::as_kind`].
+    pub(crate) fn new(matrix: Csr<W>) -> Result<Self> {
+        let any: &dyn Any = &matrix;
+        let analysis = match (any.downcast_ref::<Csr<f64>>(), any.downcast_ref::<Csr<Complex64>>()) {
+            (Some(a), _) => Analysis::as_kind(a, Kind::Symmetric),
+            (_, Some(a)) => Analysis::as_kind(a, Kind::Symmetric),
+            _ => Err(not_double()),
+        }?;
+        Ok(Shifted { matrix, analysis })
+    }
+    /// Seconds that the factors are expected to take; infinite beyond the limits.
+    pub(crate) fn seconds(&self) -> f64 {
+        let cost = self.analysis.cost();
+        if cost.bytes > LIMITS.bytes || cost.operations > LIMITS.operations {
+            f64::INFINITY
+        } else {
+            cost.seconds
+        }
+    }
+    /// The factors.
+    ///
+    /// # Errors
+    /// As [`Factors::new`]: among others for a singular matrix.
+    pub(crate) fn factors<T: Scalar>(self) -> Result<Box<dyn Solve<T>>> {
+        let Shifted { matrix, analysis } = self;
+        let check = &mut || Ok(());
+        let any: &dyn Any = &matrix;
+        match (any.downcast_ref::<Csr<f64>>(), any.downcast_ref::<Csr<Complex64>>()) {
+            (Some(a), _) => Ok(Box::new(Factors::new(a, analysis, &LIMITS, check)?)),
+            (_, Some(a)) => Ok(Box::new(Factors::new(a, analysis, &LIMITS, check)?)),
+            _ => Err(not_double()),
+        }
+    }
+}
+
+fn not_double() -> Error {
+    Error::Argument { what: "shift".into(), message: "expected a matrix in double precision".into() }
+}
+
+/// The operator `(A − σ B)⁻¹` on the host.
+pub(crate) fn inverse<T: Scalar>(n: usize, factors: Arc<dyn Solve<T>>) -> HostOperator<T> {
+    HostOperator::new(n, move |b: &[T], x: &mut [T]| factors.solve(b, x))
+}

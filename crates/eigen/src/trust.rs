@@ -1,0 +1,78 @@
+//! What is checked of a result, from `A`, `B`, values and vectors alone.
+use crate::small::{dot, length};
+use lacuna_engine::{Result, Scalar};
+use lacuna_formats::{Csr, parallel};
+use lacuna_solvers::residual_norm;
+
+/// Elements that a task normalises or sums.
+const GRAIN: usize = 4096;
+
+/// How good pairs are.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Quality {
+    /// `‖A x − λ B x‖ / ‖x‖_B` of each pair.
+    pub(crate) residuals: Vec<f64>,
+    /// `max |Xᴴ B X − I|`, with the columns scaled to length 1.
+    pub(crate) orthogonality: f64,
+}
+
+/// Residuals in twice the working precision but for the rounding of `λ B x`, and orthogonality.
+///
+/// # Errors
+/// [`lacuna_engine::Error::Length`] if lengths do not match.
+pub(crate) fn quality<T: Scalar>(
+    a: &Csr<T>,
+    b: Option<&Csr<T>>,
+    values: &[f64],
+    vectors: &[Vec<T>],
+) -> Result<Quality> {
+    let wide = |v: &[T]| v.iter().map(|v| v.wide()).collect::<Vec<T::Wide>>();
+    let (a, b) = (a.wide()?, b.map(Csr::wide).transpose()?);
+    let vectors: Vec<Vec<T::Wide>> = parallel::map(vectors, |v: &Vec<T>| wide(v));
+    let images = vectors.iter().map(|x| match &b {
+        Some(b) => b.times(x),
+        None => Ok(x.clone()),
+    });
+    let images: Vec<Vec<T::Wide>> = images.collect::<Result<_>>()?;
+    let lengths: Vec<f64> = vectors.iter().zip(&images).map(|(x, bx)| dot(x, bx).re().sqrt()).collect();
+    let residuals = vectors.iter().zip(&images).zip(values).zip(&lengths);
+    let residuals = residuals.map(|(((x, bx), value), length)| {
+        let by = <T::Wide as Scalar>::from_real(*value);
+        let right: Vec<T::Wide> = parallel::collect(bx.len(), GRAIN, |i| by * bx[i]);
+        residual_norm(&a, &right, x) / length
+    });
+    let residuals = residuals.collect();
+    let pairs: Vec<(usize, usize)> = (0..vectors.len()).flat_map(|i| (0..=i).map(move |j| (i, j))).collect();
+    let off = parallel::map(pairs, |(i, j)| {
+        let product = dot(&vectors[i], &images[j]);
+        let scaled = product * <T::Wide as Scalar>::from_real(1.0 / (lengths[i] * lengths[j]));
+        let expected = if i == j { 1.0 } else { 0.0 };
+        length(&[scaled - <T::Wide as Scalar>::from_real(expected)])
+    });
+    Ok(Quality { residuals, orthogonality: off.into_iter().fold(0.0, f64::max) })
+}
+
+/// Scales each vector so that `‖x‖_B = 1` and its largest element, the first among equals, is real and positive.
+///
+/// # Errors
+/// As [`quality`].
+pub(crate) fn normalise<T: Scalar>(b: Option<&Csr<T>>, vectors: &mut [Vec<T>]) -> Result<()> {
+    for x in vectors {
+        let image = b.map(|b| b.times(x)).transpose()?;
+        let whole: f64 =
+            x.iter().zip(image.as_deref().unwrap_or(x)).map(|(x, bx)| (x.conj() * *bx).re()).sum();
+        let square = |v: &T| v.re() * v.re() + v.im() * v.im();
+        let largest = x
+            .iter()
+            .copied()
+            .fold(T::zero(), |largest, v| if square(&v) > square(&largest) { v } else { largest });
+        let size = square(&largest).sqrt();
+        if !(whole > 0.0 && size > 0.0) {
+            continue;
+        }
+        let by = 1.0 / (size * whole.sqrt());
+        let phase = T::from_parts(largest.re() * by, -largest.im() * by);
+        x.iter_mut().for_each(|v| *v = *v * phase);
+    }
+    Ok(())
+}
