@@ -39,6 +39,7 @@ pub use choose::select::{
 pub use choose::structure::{Structure, spy};
 pub use order::colours::{by_colours, greedy_colours};
 pub use order::components::{BlockTriangular, block_triangular};
+pub use order::dissection::{Dissection, nested_dissection};
 pub use order::matching::matching;
 pub use order::parts::{compact_parts, parts};
 pub use order::permutation::Permutation;

@@ -3,6 +3,7 @@ pub(crate) mod assignment;
 pub(crate) mod blocks;
 pub(crate) mod colours;
 pub(crate) mod components;
+pub(crate) mod dissection;
 pub(crate) mod graph;
 pub(crate) mod logarithm;
 pub(crate) mod matching;

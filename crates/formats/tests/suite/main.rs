@@ -4,6 +4,7 @@ mod assembly;
 mod build;
 mod csr;
 mod dia;
+mod dissection;
 mod factor;
 mod formats;
 mod interop;
