@@ -2,7 +2,7 @@
 use crate::Number;
 use crate::cost::Cost;
 use crate::failure::{OPERATION, unsupported};
-use crate::hermitian::HermitianPlan;
+use crate::hermitian::{HermitianPlan, lacks_pivots};
 use crate::lu::LuPlan;
 use crate::pivoted::PivotedPlan;
 use lacuna_engine::{Complex64, Error, Result, compiled_here};
@@ -69,7 +69,12 @@ impl Analysis {
             let diagonal = a.diagonal();
             let may_be_definite =
                 diagonal.iter().all(|d| d.re() > 0.0) || diagonal.iter().all(|d| d.re() < 0.0);
-            Analysis::planned(a, if may_be_definite { Kind::Cholesky } else { Kind::Symmetric })
+            let kind = match may_be_definite {
+                true => Kind::Cholesky,
+                false if lacks_pivots(a) => Kind::Sparse,
+                false => Kind::Symmetric,
+            };
+            Analysis::planned(a, kind)
         })(a)
     }
 

@@ -1,12 +1,10 @@
 //! Where each row and column of a matrix stands when it is factored, and by how much it is scaled.
 use crate::columns::Columns;
 use crate::cost::Count;
-use crate::failure::{failed, filled, memory, unsupported};
+use crate::failure::{failed, filled, unsupported};
 use crate::hermitian::LARGE;
+use crate::order::{Order, order};
 use crate::{Number, size};
-use faer::dyn_stack::MemStack;
-use faer::sparse::SymbolicSparseColMatRef;
-use faer::sparse::linalg::amd;
 use lacuna_engine::Result;
 use lacuna_formats::{Csr, Permutation, ScaledDiagonal, block_triangular, interrupt, scaled_diagonal};
 use std::mem;
@@ -137,7 +135,7 @@ impl Local {
         Ok(Local { place: filled(NONE, columns)?, ptr: Vec::new(), rows: Vec::new() })
     }
 
-    /// Orders the rows and columns of a block by approximate minimum degree of `A + Aᵀ`.
+    /// Orders the rows and columns of a block.
     fn order<W: Number>(&mut self, a: &Csr<W>, rows: &mut [u32], columns: &mut [u32]) -> Result<Count> {
         let n = rows.len();
         if n <= 2 {
@@ -154,23 +152,15 @@ impl Local {
         }
         columns.iter().for_each(|&j| self.place[j as usize] = NONE);
         let (ptr, inside) = (mem::take(&mut self.ptr), mem::take(&mut self.rows));
-        let ordered = move || -> Result<_> {
-            let pattern = SymbolicSparseColMatRef::new_unsorted_checked(n, n, &ptr, None, &inside);
-            let (mut order, mut inverse) = (filled(0u32, n)?, filled(0u32, n)?);
-            let mut memory = memory(amd::order_maybe_unsorted_scratch::<u32>(n, inside.len()))?;
-            let stack = MemStack::new(&mut memory);
-            let found =
-                amd::order_maybe_unsorted(&mut order, &mut inverse, pattern, Default::default(), stack)
-                    .map_err(failed)?;
-            Ok((order, found, ptr, inside))
-        };
-        let (order, found, ptr, inside) = interrupt::aside(n >= LARGE, ordered)??;
+        let ordered = move || (order(n, &ptr, &inside), ptr, inside);
+        let (found, ptr, inside) = interrupt::aside(n >= LARGE, ordered)?;
         (self.ptr, self.rows) = (ptr, inside);
+        let Order { order, count } = found?;
         for places in [rows, columns] {
             let former = places.to_vec();
             places.iter_mut().zip(&order).for_each(|(to, &k)| *to = former[k as usize]);
         }
-        Ok(Count { entries: 2.0 * found.n_div + n as f64, operations: 2.0 * found.n_mult_subs_lu })
+        Ok(count)
     }
 }
 

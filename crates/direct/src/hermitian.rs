@@ -1,13 +1,14 @@
 //! Hermitian factorisations by `faer`: `L Lᴴ`, and `L B Lᴴ` with pivots of one and two rows within supernodes.
 use crate::cost::{Cost, Count};
 use crate::failure::{failed, filled, guarded, memory, refused, with_room};
+use crate::order::dissected;
 use crate::{Inertia, Number};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::perm::PermRef;
 use faer::sparse::linalg::SupernodalThreshold;
 use faer::sparse::linalg::cholesky::{
     CholeskySymbolicParams, IntranodeLbltRef, LltRef, SymbolicCholesky, SymbolicCholeskyRaw,
-    factorize_symbolic_cholesky,
+    SymmetricOrdering, factorize_symbolic_cholesky,
 };
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
@@ -44,24 +45,56 @@ impl HermitianPlan {
             false => SupernodalThreshold::FORCE_SUPERNODAL,
         };
         let (ptr, columns) = upper(a)?;
-        let symbolic = interrupt::aside(n >= LARGE, move || {
-            guarded(|| {
-                let pattern = SymbolicSparseColMatRef::new_checked(n, n, &ptr, None, &columns);
-                let params = CholeskySymbolicParams { supernodal_flop_ratio_threshold, ..Default::default() };
-                factorize_symbolic_cholesky(pattern, Side::Lower, Default::default(), params)
-                    .map_err(refused(0.0))
-            })
-        })??;
-        let (count, seconds) = cost(&symbolic);
+        let found = move || -> Result<_> {
+            let counted = |order: SymmetricOrdering<'_, u32>| {
+                guarded(|| {
+                    let pattern = SymbolicSparseColMatRef::new_checked(n, n, &ptr, None, &columns);
+                    let params =
+                        CholeskySymbolicParams { supernodal_flop_ratio_threshold, ..Default::default() };
+                    let found = factorize_symbolic_cholesky(pattern, Side::Lower, order, params);
+                    let symbolic = found.map_err(refused(0.0))?;
+                    let (count, seconds) = cost(&symbolic);
+                    Ok((symbolic, count, if is_definite { seconds } else { INDEFINITE * seconds }))
+                })
+            };
+            // A diagonal matrix stays as it is.
+            let is_diagonal = columns.len() == n;
+            let usual = if is_diagonal { SymmetricOrdering::Identity } else { SymmetricOrdering::Amd };
+            let mut best = counted(usual)?;
+            // The operations of LU factors are counted.
+            if let Some(other) = dissected(n, &ptr, &columns, best.2, 2.0 * best.1.operations)? {
+                let mut inverse = filled(0u32, n)?;
+                other.order.iter().enumerate().for_each(|(k, &i)| inverse[i as usize] = k as u32);
+                let other = PermRef::new_checked(&other.order, &inverse, n);
+                let other = counted(SymmetricOrdering::Custom(other))?;
+                if other.2 < best.2 {
+                    best = other;
+                }
+            }
+            Ok(best)
+        };
+        let (symbolic, count, seconds) = interrupt::aside(n >= LARGE, found)??;
         let size = if W::KIND.is_complex() { 16.0 } else { 8.0 };
         let cost = Cost {
             entries: count.entries,
             operations: count.operations,
             bytes: count.entries * size,
-            seconds: if is_definite { seconds } else { INDEFINITE * seconds },
+            seconds,
         };
         Ok(HermitianPlan { symbolic: Arc::new(symbolic), is_definite, cost })
     }
+}
+
+/// Whether some row without a diagonal entry has fewer couplings than each row that it is coupled with. It is eliminated before these,
+/// and then has no pivot among the rows that are eliminated with it, where `L B Lᴴ` seeks one.
+pub(crate) fn lacks_pivots<W: Number>(a: &Csr<W>) -> bool {
+    let is_zero = |i: usize| a.get(i, i).is_none_or(|d| d == W::zero());
+    let length = |i: usize| a.row_slices(i).0.len() - usize::from(a.get(i, i).is_some());
+    let is_first = |i: usize| {
+        let own = length(i);
+        a.row_slices(i).0.iter().map(|j| *j as usize).all(|j| j == i || length(j) > own)
+    };
+    (0..a.rows()).filter(|i| is_zero(*i)).any(is_first)
 }
 
 fn cost(symbolic: &SymbolicCholesky<u32>) -> (Count, f64) {

@@ -11,6 +11,7 @@
 //! | `Fronts` | more fill | LU by dense fronts, pivots within their rows |
 //! | `Pivoted` | where these fail | LU with partial pivoting |
 //!
+//! The order is that of minimum degree, or nested dissection where that takes so much less work that it pays to look for it.
 //! `Sparse` and `Fronts` factor the blocks of the block triangular form. Matrices and factors are in double precision: others are
 //! widened first ([`Csr::wide`](lacuna_formats::Csr::wide)). Their bits depend on the matrix and on the kind of processor, never on the number of threads.
 mod analysis;
@@ -22,6 +23,7 @@ mod failure;
 mod fronts;
 mod hermitian;
 mod lu;
+mod order;
 mod pivoted;
 mod sparse;
 

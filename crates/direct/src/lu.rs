@@ -53,6 +53,16 @@ impl LuPlan {
         Ok(LuPlan { arrangement, trees, cost })
     }
 
+    /// The blocks, and whether each is factored by fronts.
+    fn blocks(&self) -> impl Iterator<Item = (Range<usize>, bool)> + '_ {
+        let mut by_fronts = self.trees.iter().map(|(block, _)| block).peekable();
+        self.arrangement.borders.windows(2).map(move |w| {
+            let block = w[0]..w[1];
+            let by_fronts = by_fronts.next_if(|other| **other == block).is_some();
+            (block, by_fronts)
+        })
+    }
+
     /// Whether some block is factored by fronts.
     pub(crate) fn has_fronts(&self) -> bool {
         !self.trees.is_empty()
@@ -103,18 +113,22 @@ pub(crate) struct BlockLu<W> {
 impl<W: Number> BlockLu<W> {
     pub(crate) fn new(a: &Csr<W>, plan: LuPlan, limits: &Limits, check: Check<'_>) -> Result<Self> {
         let columns = plan.arrangement.columns(a)?;
-        let (sparse, fronts) = factor(&plan, &columns, limits, check)?;
+        let fronts = by_fronts(&plan, &columns, &mut *check)?;
+        let sparse = by_columns(&plan, &columns, limits, check)?;
         let place_of = by_step(&sparse.step_of);
         Ok(BlockLu { plan, sparse, place_of, fronts })
     }
 
-    /// Factors a matrix of the same pattern in the same order.
+    /// Factors a matrix of the same pattern in the same order, and by columns with the same pivots if they are large enough.
     pub(crate) fn renew(&mut self, a: &Csr<W>, limits: &Limits, check: Check<'_>) -> Result<()> {
         self.plan.arrangement.rescale(a)?;
         let columns = self.plan.arrangement.columns(a)?;
         let former = self.replaced();
-        (self.sparse, self.fronts) = factor(&self.plan, &columns, limits, check)?;
-        self.place_of = by_step(&self.sparse.step_of);
+        self.fronts = by_fronts(&self.plan, &columns, &mut *check)?;
+        if !self.sparse.renew(&columns, self.plan.blocks(), &mut *check)? {
+            self.sparse = by_columns(&self.plan, &columns, limits, check)?;
+            self.place_of = by_step(&self.sparse.step_of);
+        }
         match self.replaced() > former {
             true => Err(failed("more pivots are small than with the former values")),
             false => Ok(()),
@@ -200,14 +214,9 @@ fn by_step(step_of: &[u32]) -> Vec<u32> {
     place_of
 }
 
-type Made<W> = (Sparse<W>, Vec<(Range<usize>, Fronts<W>)>);
+type OfBlocks<W> = Vec<(Range<usize>, Fronts<W>)>;
 
-fn factor<W: Number>(
-    plan: &LuPlan,
-    columns: &Columns<W>,
-    limits: &Limits,
-    check: Check<'_>,
-) -> Result<Made<W>> {
+fn by_fronts<W: Number>(plan: &LuPlan, columns: &Columns<W>, check: Check<'_>) -> Result<OfBlocks<W>> {
     let mut fronts = Vec::new();
     if plan.has_fronts() {
         let rows = columns.transposed()?;
@@ -216,14 +225,21 @@ fn factor<W: Number>(
             fronts.push((block.clone(), made));
         }
     }
+    Ok(fronts)
+}
+
+fn by_columns<W: Number>(
+    plan: &LuPlan,
+    columns: &Columns<W>,
+    limits: &Limits,
+    check: Check<'_>,
+) -> Result<Sparse<W>> {
     let mut elimination = Elimination::new(columns, limits, check)?;
-    let mut by_fronts = plan.trees.iter().map(|(block, _)| block).peekable();
-    for w in plan.arrangement.borders.windows(2) {
-        let block = w[0]..w[1];
-        match by_fronts.next_if(|other| **other == block) {
-            Some(_) => elimination.skip(block)?,
-            None => elimination.block(block)?,
+    for (block, by_fronts) in plan.blocks() {
+        match by_fronts {
+            true => elimination.skip(block)?,
+            false => elimination.block(block)?,
         }
     }
-    Ok((elimination.finish(), fronts))
+    Ok(elimination.finish())
 }

@@ -285,6 +285,71 @@ fn l_end(ptr: &[usize], step: u32) -> usize {
 }
 
 impl<W: Number> Sparse<W> {
+    /// Factors a matrix of the same pattern with the same pivots. `by_fronts` tells which blocks are factored otherwise. Returns whether
+    /// all pivots are large enough; if not, the factors are lost.
+    pub(crate) fn renew(
+        &mut self,
+        a: &Columns<W>,
+        blocks: impl Iterator<Item = (Range<usize>, bool)>,
+        check: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<bool> {
+        let mut x = filled(W::zero(), a.len())?;
+        let (mut operations, mut checked) = (0.0, 0.0);
+        for (block, by_fronts) in blocks {
+            for k in block.clone() {
+                if block.start > 0 {
+                    let above = self.above.values[self.above.ptr[k]..].iter_mut();
+                    let entries = a.entries(k).filter(|(place, _)| *place < block.start);
+                    above.zip(entries).for_each(|(to, (_, v))| *to = v);
+                }
+                if by_fronts {
+                    continue;
+                }
+                a.entries(k)
+                    .filter(|(place, _)| *place >= block.start)
+                    .for_each(|(place, v)| x[self.step_of[place] as usize] = v);
+                operations += self.eliminate_again(k, &mut x);
+                if !self.divide_again(k, &mut x) {
+                    return Ok(false);
+                }
+                if operations - checked > BETWEEN_CHECKS {
+                    checked = operations;
+                    check()?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Finds the entries of column `k` of `U`, and leaves those of `L` before their division in `x`. Returns the operations.
+    fn eliminate_again(&mut self, k: usize, x: &mut [W]) -> f64 {
+        let mut operations = 0.0;
+        for at in self.u.ptr[k]..self.u.ptr[k + 1] {
+            let step = self.u.rows[at] as usize;
+            let v = std::mem::take(&mut x[step]);
+            self.u.values[at] = v;
+            let (rows, values) = self.l.column(step);
+            operations += 2.0 * rows.len() as f64;
+            rows.iter().zip(values).for_each(|(row, l)| x[*row as usize] -= *l * v);
+        }
+        operations
+    }
+
+    /// Divides column `k` of `L` by its pivot, if that may be the pivot.
+    fn divide_again(&mut self, k: usize, x: &mut [W]) -> bool {
+        let pivot = std::mem::take(&mut x[k]);
+        let range = self.l.ptr[k]..self.l.ptr[k + 1];
+        let mut largest = pivot.size();
+        for at in range.clone() {
+            let v = std::mem::take(&mut x[self.l.rows[at] as usize]);
+            largest = largest.max(v.size());
+            self.l.values[at] = v;
+        }
+        self.l.values[range].iter_mut().for_each(|v| *v = v.quotient(pivot));
+        self.pivots[k] = pivot;
+        pivot.size() > 0.0 && pivot.finite() && pivot.size() >= DIAGONAL * largest
+    }
+
     /// `x ← A⁻¹ x` for a block.
     pub(crate) fn solve(&self, block: Range<usize>, x: &mut [W]) {
         if block.len() > 1 {

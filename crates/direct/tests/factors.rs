@@ -220,6 +220,45 @@ fn costs_are_known_before() {
 }
 
 #[test]
+fn bodies_in_three_dimensions_are_dissected() {
+    let side = 34;
+    let next = |k: usize| [1, side, side * side].into_iter().filter(move |s| k / s % side + 1 < side);
+    let n = side * side * side;
+    let entries = (0..n).flat_map(|k| {
+        let couplings = next(k).flat_map(move |s| [(k, k + s, -1.25), (k + s, k, -0.75)]);
+        couplings.chain([(k, k, 6.0 + (k % 3) as f64)])
+    });
+    let a = matrix(n, entries.collect::<Vec<_>>());
+    // In the order of minimum degree it is 2.7 times 10^10.
+    let cost = Analysis::of(&a).unwrap().cost();
+    assert!(cost.operations < 2e10, "{cost:?}");
+    assert_eq!(check(&a, None).unwrap(), Kind::Fronts);
+}
+
+#[test]
+fn rows_without_pivots_are_known_before() {
+    // Constraints with fewer couplings than the rows that they couple, and with more.
+    let n = 300;
+    let saddle = |couplings: usize| {
+        let chain = (0..n).flat_map(|i| [(i, i, 4.0), (i, (i + 1) % n, -1.0), ((i + 1) % n, i, -1.0)]);
+        let constraints = (0..n / 10).flat_map(|k| {
+            (0..couplings).flat_map(move |l| {
+                let (i, v) = ((k * 10 + l) % n, 1.0 + (k % 3) as f64);
+                [(n + k, i, v), (i, n + k, v)]
+            })
+        });
+        matrix(n + n / 10, chain.chain(constraints).collect::<Vec<_>>())
+    };
+    assert!(matches!(check(&saddle(1), None).unwrap(), Kind::Sparse | Kind::Fronts));
+    assert_eq!(check(&saddle(8), None).unwrap(), Kind::Symmetric);
+    // A hub without a diagonal entry, and a matrix of zeros.
+    let hub = (0..n).flat_map(|i| [(i, i, if i == 0 { 0.0 } else { 2.0 }), (0, i, 1.0), (i, 0, 1.0)]);
+    check(&matrix(n, hub.filter(|(i, j, v)| (*i, *j) != (0, 0) || *v == 0.0).collect::<Vec<_>>()), None)
+        .unwrap();
+    assert!(factored(&matrix::<f64>(5, []), None).is_err());
+}
+
+#[test]
 fn work_ends_when_nobody_wants_it() {
     let a = grid(80, |_| 5.0f64);
     let mut calls = 0;
@@ -305,6 +344,44 @@ fn new_values_keep_the_order_or_find_another() {
     }
     let singular = a.with_values(vec![0.0; a.nnz()]).unwrap();
     assert!(factors.renew(&singular, &NONE, &mut || Ok(())).is_err());
+}
+
+#[test]
+fn new_values_keep_the_pivots_or_find_others() {
+    // By columns, in one block and in many.
+    let one = grid(12, |k| if k % 5 == 0 { 0.02 } else { 4.0 });
+    let n = 600;
+    let ring = |i: usize| i / 6 * 6 + (i + 1) % 6;
+    let many =
+        matrix(n, (0..n).flat_map(|i| [(i, i, 1.0), (i, ring(i), 3.0), (i, i / 2, 0.25), (ring(i), i, 0.5)]));
+    for a in [one, many] {
+        let bits = |factors: &Factors<f64>| {
+            let mut x = right_hand_side::<f64>(a.rows());
+            factors.solve(Task::Plain, &mut x);
+            x.into_iter().map(f64::to_bits).collect::<Vec<_>>()
+        };
+        let mut factors = factored(&a, None).unwrap();
+        assert_eq!(factors.kind(), Kind::Sparse);
+        let first = bits(&factors);
+        // The same values have the same bits, and larger ones those of factors that are new.
+        for by in [1.0, 1.75] {
+            let other = a.with_values(a.values().iter().map(|v| v * by).collect()).unwrap();
+            factors.renew(&other, &NONE, &mut || Ok(())).unwrap();
+            assert!(bits(&factors) == bits(&factored(&other, None).unwrap()), "{by}");
+            assert_eq!(bits(&factors) == first, by == 1.0);
+        }
+        // Pivots that were large are small.
+        let small = a.entries().map(|(i, j, v)| if i == j { 1e-9 * v } else { v }).collect();
+        let other = a.with_values(small).unwrap();
+        factors.renew(&other, &NONE, &mut || Ok(())).unwrap();
+        check_solves(&other, &factors);
+        let mut calls = 0;
+        let stopped = factors.renew(&a, &NONE, &mut || {
+            calls += 1;
+            Err(Error::Cancelled { operation: "test".into() })
+        });
+        assert!(matches!(stopped, Err(Error::Cancelled { .. })) && calls == 1);
+    }
 }
 
 #[test]

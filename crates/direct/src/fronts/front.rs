@@ -16,7 +16,7 @@ const PANEL: usize = 48;
 /// Columns of the rest that are updated together, always the same: so the bits do not depend on who does it.
 const TILE: usize = 256;
 /// Operations of a panel from which tiles are shared among threads.
-const SHARED: usize = 4_000_000;
+const SHARED: usize = 1_000_000;
 /// The diagonal entry is the pivot if it is at least this part of the largest of its column.
 const DIAGONAL: f64 = 0.1;
 

@@ -6,7 +6,7 @@ use crate::columns::Columns;
 use crate::failure::{failed, filled, out_of_memory};
 use lacuna_engine::Result;
 use lacuna_formats::interrupt;
-use lacuna_formats::parallel::map_checked;
+use lacuna_formats::parallel::{map_checked, threads};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,9 +16,6 @@ const PART: f64 = 1.0 / 64.0;
 const ALONE: f64 = 1.3e-3;
 /// A pivot is replaced if it is below this part of the largest entry.
 const TINY: f64 = 1e-10;
-/// Fronts above the subtrees between two checks.
-const BETWEEN_CHECKS: usize = 64;
-
 /// The fronts of a subtree, and what its root passes on.
 type Subtree<W> = Result<(Vec<(u32, Front<W>)>, Vec<W>, usize)>;
 
@@ -65,24 +62,77 @@ impl<W: Number> Fronts<W> {
         }
 
         let mut own = Workspace::new(n)?;
-        for (done, k) in (0..count).filter(|k| !is_below[*k]).enumerate() {
-            if done % BETWEEN_CHECKS == 0 {
-                check()?;
-            }
-            let taken: Vec<(usize, Vec<W>)> = tree
-                .children(k)
-                .iter()
-                .map(|&c| (c as usize, std::mem::take(&mut passed[c as usize])))
+        for wave in waves(&tree, &is_below)? {
+            // A front for each thread, or one after the other, each by all threads.
+            let share = wave.len() < threads();
+            let tasks: Vec<Task<W>> = wave
+                .into_iter()
+                .map(|k| {
+                    (
+                        k,
+                        tree.children(k)
+                            .iter()
+                            .map(|&c| (c, std::mem::take(&mut passed[c as usize])))
+                            .collect(),
+                    )
+                })
                 .collect();
-            let children = taken.iter().map(|(c, passed)| (*c, &passed[..]));
-            let (front, rest, count) = own.front(&tree, &source, k, children, true)?;
-            (made[k], passed[k]) = (Some(front), rest);
-            replaced += count;
+            let done: Vec<(usize, Result<Done<W>>)> = match share {
+                true => {
+                    let mut done = Vec::with_capacity(tasks.len());
+                    for task in tasks {
+                        check()?;
+                        done.push(above(&tree, &source, &mut own, task, true));
+                    }
+                    done
+                }
+                false => {
+                    map_checked(tasks, Some(&mut *check), workspace, |workspace, task| match workspace {
+                        Ok(workspace) => above(&tree, &source, workspace, task, false),
+                        Err(_) => (task.0, Err(out_of_memory((n * size_of::<u32>()) as u64))),
+                    })?
+                }
+            };
+            for (k, done) in done {
+                let (front, rest, count) = done?;
+                (made[k], passed[k]) = (Some(front), rest);
+                replaced += count;
+            }
         }
         let fronts: Option<Vec<Front<W>>> = made.into_iter().collect();
         let fronts = fronts.ok_or_else(|| failed("a front was left out"))?;
         Ok(Fronts { tree, fronts, replaced })
     }
+}
+
+/// A front above the subtrees, with what its children pass on.
+type Task<W> = (usize, Vec<(u32, Vec<W>)>);
+
+fn above<W: Number>(
+    tree: &Tree,
+    source: &Source<'_, W>,
+    workspace: &mut Workspace<W>,
+    (k, children): Task<W>,
+    share: bool,
+) -> (usize, Result<Done<W>>) {
+    let passed = children.iter().map(|(child, passed)| (*child as usize, &passed[..]));
+    (k, workspace.front(tree, source, k, passed, share))
+}
+
+/// The fronts above the subtrees in waves: each needs nothing but the waves before.
+fn waves(tree: &Tree, is_below: &[bool]) -> Result<Vec<Vec<usize>>> {
+    let mut wave_of = filled(0usize, tree.len())?;
+    let mut waves: Vec<Vec<usize>> = Vec::new();
+    for k in (0..tree.len()).filter(|&k| !is_below[k]) {
+        let after = tree.children(k).iter().map(|&c| c as usize).filter(|&c| !is_below[c]);
+        let wave = after.map(|c| wave_of[c] + 1).max().unwrap_or(0);
+        wave_of[k] = wave;
+        if wave == waves.len() {
+            waves.push(Vec::new());
+        }
+        waves[wave].push(k);
+    }
+    Ok(waves)
 }
 
 /// The fronts below and with `top`, by one thread.
