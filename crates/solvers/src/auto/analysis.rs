@@ -102,7 +102,7 @@ impl<T: Scalar> Analysis<T> {
             && let Some((moved, arranged)) = Order::against_zeros(&given, facts.structure())?
         {
             order = moved.with_scales_of(order);
-            facts = Facts::of(arranged, on_host);
+            facts = Facts::of_moved(arranged, &facts);
             interrupt::check()?;
             plan = super::plan(&mut facts, &asked)?;
             interrupt::check()?;

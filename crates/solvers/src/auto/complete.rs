@@ -104,7 +104,10 @@ pub(super) fn considered<T: Scalar>(mut plan: Plan, facts: &Facts<T>) -> Plan {
     if counting((a.rows(), a.nnz())) > iterating {
         return plan;
     }
-    let Some(seconds) = facts.factors().map(|counted| counted.seconds) else { return plan };
+    // They complete a diagonal of their own: rows in another order change little.
+    let counted = || facts.factors().map(|counted| counted.seconds);
+    let known = facts.expected_factors().filter(|seconds| *seconds > iterating);
+    let Some(seconds) = known.or_else(counted) else { return plan };
     plan.others[at].cost = Cost::Known(Duration::from_secs_f64(seconds));
     if seconds > iterating {
         return plan;

@@ -21,6 +21,8 @@ pub struct Facts<T: Scalar> {
     diffusion: OnceCell<bool>,
     elastic: OnceCell<bool>,
     factors: OnceCell<Option<Counted<T>>>,
+    /// Seconds that complete factors are expected to take, from the same matrix with its rows in another order.
+    expected_factors: Option<f64>,
 }
 
 /// Complete factors whose cost is counted.
@@ -45,7 +47,14 @@ impl<T: Scalar> Facts<T> {
             diffusion: OnceCell::new(),
             elastic: OnceCell::new(),
             factors: OnceCell::new(),
+            expected_factors: None,
         }
+    }
+
+    /// The facts about the same matrix with its rows in another order.
+    pub(super) fn of_moved(a: Arc<Csr<T>>, given: &Self) -> Self {
+        let counted = given.factors.get().and_then(Option::as_ref);
+        Facts { expected_factors: counted.map(|counted| counted.seconds), ..Self::of(a, given.on_host) }
     }
 
     /// The facts about a matrix that has its factor.
@@ -108,6 +117,11 @@ impl<T: Scalar> Facts<T> {
     /// The stencil, if it was asked for and found.
     pub(super) fn take_stencil(&mut self) -> Option<Stencil<T>> {
         self.stencil.take().flatten()
+    }
+
+    /// Seconds that complete factors are expected to take, if they were counted.
+    pub(super) fn expected_factors(&self) -> Option<f64> {
+        self.expected_factors
     }
 
     /// The complete factors of the matrix, counted, if it may have any.
