@@ -2,10 +2,11 @@
 use crate::lanczos::Moved;
 use crate::outcome::Complete;
 use crate::problem::Check;
-use crate::search::{self, Found, Watching};
+use crate::search::{self, Found, Goal, Watching};
 use crate::shift::{Shifted, shifted};
-use lacuna_engine::{LinOp, Reason, Result, Scalar};
-use lacuna_formats::Csr;
+use crate::small::Small;
+use lacuna_engine::{Error, LinOp, Reason, Result, Scalar};
+use lacuna_formats::{Csr, parallel};
 use std::time::Duration;
 
 /// A method that searches one end of the spectrum.
@@ -13,12 +14,19 @@ pub(crate) type Method<'m, T> = dyn Fn(&search::Search<'_, T>, Watching<'_>) -> 
 
 /// A count takes no longer than the search did, or than this.
 const LEAST: f64 = 0.5;
+/// Eigenvalues this near to each other, beside the largest of those found, are taken for equal when they are counted.
+pub(crate) const APART: f64 = 1e-9;
+
+/// Values that one search for those that are missing seeks at most.
+const AT_ONCE: usize = 8;
+/// Rows that one task combines.
+const GRAIN: usize = 4096;
 
 /// The verdict on a search.
 pub(crate) enum Verdict<T> {
     /// Final.
     Is(Complete),
-    /// So many are missing; vectors to find them with, if there are any.
+    /// So many are missing; eigenvectors of some of them.
     Misses(usize, Vec<Vec<T>>),
 }
 
@@ -33,38 +41,55 @@ pub(crate) struct Search<'a, T: Scalar> {
 }
 
 impl<T: Scalar> Search<'_, T> {
-    /// The verdict, and the products and applications of the preconditioner that it took.
+    /// The verdict on the first values of a search, all of whose pairs have converged.
     pub(crate) fn look(
         &self,
-        found: &Found<T>,
+        found: &mut Found<T>,
         searched: &search::Search<'_, T>,
         method: &Method<'_, T>,
         watch: Watching<'_>,
-        notes: &mut Vec<String>,
-    ) -> Result<(Verdict<T>, [u64; 2])> {
-        let unchecked = |why: &str| Ok((Verdict::Is(Complete::Unchecked(why.into())), [0; 2]));
+    ) -> Result<Verdict<T>> {
+        let unchecked = |why: String| Ok(Verdict::Is(Complete::Unchecked(why)));
         match self.check {
-            Check::Off => return unchecked("not asked for"),
+            Check::Off => return unchecked("not asked for".into()),
             Check::Probed => {}
-            Check::Auto | Check::Counted => match self.count(found)? {
-                Ok(verdict) => return Ok((verdict, [0; 2])),
-                Err(why) if self.check == Check::Counted => return unchecked(&why),
+            Check::Auto | Check::Counted => match self.count(found, searched.goal)? {
+                Ok(0) => return Ok(Verdict::Is(Complete::Counted)),
+                Ok(missing) => {
+                    let other = self.other(found, searched, missing.min(AT_ONCE), None, method, watch)?;
+                    let vectors = other.vectors.into_iter().take(missing.min(AT_ONCE)).collect();
+                    return Ok(match other.reason {
+                        Reason::Converged => Verdict::Misses(missing, vectors),
+                        _ => Verdict::Is(Complete::Missing(missing)),
+                    });
+                }
+                Err(why) if self.check == Check::Counted => return unchecked(why),
                 Err(_) => {}
             },
         }
-        self.probe(found, searched, method, watch, notes)
+        let last = found.values[self.wanted - 1];
+        let other = self.other(found, searched, 1, Some(last), method, watch)?;
+        if other.reason != Reason::Converged {
+            let ended = other.reason.name().replace('_', " ");
+            return unchecked(format!("the second start ended as {ended}"));
+        }
+        let off = 4.0 * searched.goal.of(last);
+        let better = if self.largest { other.values[0] > last + off } else { other.values[0] < last - off };
+        Ok(match better {
+            true => Verdict::Misses(1, other.vectors.into_iter().take(1).collect()),
+            false => Verdict::Is(Complete::Probed),
+        })
     }
 
-    /// Counts the eigenvalues up to a number just beyond the last one that was wanted; or why that cannot be done.
-    fn count(&self, found: &Found<T>) -> Result<std::result::Result<Verdict<T>, String>> {
+    /// Counts how many are missing before the last value that was wanted, which may have equals that nobody asked for; or why that
+    /// cannot be done.
+    fn count(&self, found: &Found<T>, goal: Goal) -> Result<std::result::Result<usize, String>> {
         let sign = if self.largest { -1.0 } else { 1.0 };
         let signed = |value: f64| sign * value;
-        let last = signed(found.values[self.wanted - 1]);
-        let later = found.values[self.wanted..].iter().map(|value| signed(*value));
-        let next = later.fold(f64::INFINITY, f64::min);
-        let size = last.abs().max(found.values.iter().map(|v| v.abs()).fold(0.0, f64::max));
-        let gap = if next.is_finite() { (next - last).max(0.0) } else { size };
-        let sigma = last + (0.1 * gap).max(1e-9 * size).max(f64::MIN_POSITIVE);
+        let values = &found.values[..self.wanted];
+        let last = signed(values[self.wanted - 1]);
+        let size = values.iter().map(|v| v.abs()).fold(0.0, f64::max);
+        let sigma = last - (APART * size).max(8.0 * goal.of(last)).max(f64::MIN_POSITIVE);
         let analysed = match shifted(self.a, self.b, signed(sigma)).and_then(Shifted::new) {
             Ok(analysed) => analysed,
             Err(error) => return Ok(Err(error.to_string())),
@@ -83,65 +108,98 @@ impl<T: Scalar> Search<'_, T> {
             );
         };
         let counted = if self.largest { inertia.positive } else { inertia.negative };
-        let here = found.values.iter().filter(|value| signed(**value) <= sigma).count();
-        Ok(Ok(match counted {
-            _ if counted > here => Verdict::Misses(counted - here, Vec::new()),
-            _ if counted == here => Verdict::Is(Complete::Counted),
-            _ => Verdict::Is(Complete::Unchecked(format!(
-                "{here} values were found where {counted} are counted"
-            ))),
-        }))
+        let here = values.iter().filter(|value| signed(**value) <= sigma).count();
+        Ok(counted
+            .checked_sub(here)
+            .ok_or_else(|| format!("{here} values were found where {counted} are counted")))
     }
 
-    /// Searches again from other vectors, with what was found moved to the other end of the spectrum.
-    fn probe(
+    /// Searches from other vectors, with what was found moved towards the other end of the spectrum.
+    fn other(
         &self,
-        found: &Found<T>,
+        found: &mut Found<T>,
         searched: &search::Search<'_, T>,
+        count: usize,
+        beyond: Option<f64>,
         method: &Method<'_, T>,
         watch: Watching<'_>,
-        notes: &mut Vec<String>,
-    ) -> Result<(Verdict<T>, [u64; 2])> {
-        let (dev, n, wanted) = (searched.dev, searched.a.shape().0, self.wanted);
-        let values = &found.values[..wanted];
-        let (first, last) = (values[0], values[wanted - 1]);
-        let next = found.values.get(wanted).copied().unwrap_or(last);
-        let by = (4.0 * (next - first).abs()).max(0.5 * last.abs()).max(searched.goal.floor);
-        let basis = dev.basis::<T>(n, wanted)?;
+    ) -> Result<Found<T>> {
+        let (dev, n, columns) = (searched.dev, searched.a.shape().0, found.vectors.len());
+        let (first, last) = (found.values[0], found.values[columns - 1]);
+        let by = (4.0 * (last - first).abs())
+            .max(0.5 * last.abs())
+            .max(0.5 * first.abs())
+            .max(searched.goal.floor);
+        let basis = dev.basis::<T>(n, columns)?;
         let root = T::from_real(by.sqrt());
-        for (j, x) in found.vectors[..wanted].iter().enumerate() {
+        for (j, x) in found.vectors.iter().enumerate() {
             let image = self.b.map(|b| b.times(x)).transpose()?;
             let moved: Vec<T> = image.as_deref().unwrap_or(x).iter().map(|v| root * *v).collect();
             dev.upload(&moved, basis.column(j))?;
         }
-        let cells = dev.cells::<T>(wanted)?;
+        let cells = dev.cells::<T>(columns)?;
         let operator = Moved { a: searched.a, by: *basis, cells: *cells, up: !self.largest };
         let again = search::Search {
             a: &operator as &dyn LinOp<T>,
-            count: 1,
+            count,
             columns: 0,
-            seed: searched.seed + 100,
+            seed: searched.seed + columns as u32,
             start: &[],
-            beyond: Some(last),
+            beyond,
             ..*searched
         };
         let other = method(&again, watch)?;
-        let work = [other.products, other.preconditionings];
-        let verdict = match other.reason {
-            Reason::Converged => {
-                let value = other.values[0];
-                let off = 4.0 * searched.goal.of(last);
-                let better = if self.largest { value > last + off } else { value < last - off };
-                match better {
-                    true => Verdict::Misses(1, other.vectors.into_iter().take(1).collect()),
-                    false => Verdict::Is(Complete::Probed),
-                }
-            }
-            reason => {
-                notes.push(format!("the second start ended as {}", reason.name().replace('_', " ")));
-                Verdict::Is(Complete::Unchecked("the second start did not converge".into()))
-            }
+        found.products += other.products;
+        found.preconditionings += other.preconditionings;
+        found.iterations += other.iterations;
+        Ok(other)
+    }
+
+    /// Puts other vectors beside those that were found: the Ritz values and vectors of all of them.
+    ///
+    /// Reference: Saad 2011, Numerical Methods for Large Eigenvalue Problems, section 4.3.
+    pub(crate) fn join(&self, found: &mut Found<T>, others: Vec<Vec<T>>) -> Result<()> {
+        found.vectors.extend(others);
+        let columns = found.vectors.len();
+        let times = |a: &Csr<T>| found.vectors.iter().map(|x| a.times(x)).collect::<Result<Vec<_>>>();
+        let (images, masses) = (times(self.a)?, self.b.map(times).transpose()?);
+        let masses = masses.as_ref().unwrap_or(&found.vectors);
+        let gram = |y: &[Vec<T>]| {
+            let pairs = (0..columns).flat_map(|j| (0..columns).map(move |i| (i, j)));
+            let entries = parallel::map(pairs, |(i, j)| {
+                let terms = found.vectors[i].iter().zip(&y[j]);
+                terms
+                    .fold(<T::Wide as Scalar>::from_real(0.0), |sum, (x, y)| sum + x.wide().conj() * y.wide())
+            });
+            Small::from_columns(columns, entries).hermitian_part()
         };
-        Ok((verdict, work))
+        let Some(factor) = gram(masses).cholesky() else {
+            return Err(Error::Unsupported {
+                operation: "eigenvalues".into(),
+                message: "a second start found what was known: ask for fewer eigenvalues, or for a looser tolerance".into(),
+            });
+        };
+        let mut reduced = gram(&images);
+        factor.solve_lower(&mut reduced);
+        let mut reduced = reduced.adjoint();
+        factor.solve_lower(&mut reduced);
+        let (mut values, mut vectors) = reduced.hermitian_part().hermitian_eigen()?;
+        factor.solve_lower_adjoint(&mut vectors);
+        if self.largest {
+            values.reverse();
+            vectors = vectors.columns((0..columns).rev());
+        }
+        let n = found.vectors[0].len();
+        let combined = (0..columns).map(|j| {
+            let c = vectors.column(j);
+            parallel::collect(n, GRAIN, |row| {
+                let terms = found.vectors.iter().zip(c);
+                terms
+                    .fold(<T::Wide as Scalar>::from_real(0.0), |sum, (x, c)| sum + x[row].wide() * *c)
+                    .converted()
+            })
+        });
+        (found.values, found.vectors) = (values, combined.collect());
+        Ok(())
     }
 }

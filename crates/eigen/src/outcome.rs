@@ -57,7 +57,7 @@ pub struct EigenOutcome {
     pub preconditionings: u64,
     /// Cycles of Lanczos' method after the first.
     pub restarts: u64,
-    /// Searches for values that were missed.
+    /// Searches that found values which were missed before.
     pub second_starts: u64,
     /// The largest residual over its tolerance, for each iteration or cycle of the last search.
     pub history: Vec<f64>,

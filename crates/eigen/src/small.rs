@@ -128,6 +128,9 @@ impl<W: Double> Small<W> {
     /// doi:10.1007/BF02165404.
     pub fn hermitian_eigen(mut self) -> Result<(Vec<f64>, Self)> {
         let n = self.rows;
+        if !self.values.iter().all(|v| v.finite()) {
+            return Err(not_finite());
+        }
         let largest = self.values.iter().map(|v| v.re().abs().max(v.im().abs())).fold(0.0, f64::max);
         if largest == 0.0 || n == 0 {
             return Ok((vec![0.0; n], Small::identity(n)));
@@ -136,13 +139,8 @@ impl<W: Double> Small<W> {
         let exponent = exponent_of(largest);
         self.values.iter_mut().for_each(|v| *v = v.scale_by_power_of_two(-exponent));
         let (mut diagonal, mut below, mut vectors) = self.tridiagonal();
-        if !diagonal.iter().chain(&below).all(|v| v.is_finite())
-            || !ql(&mut diagonal, &mut below, &mut vectors)
-        {
-            return Err(Error::Unsupported {
-                operation: "eigenvalues of a small matrix".into(),
-                message: "it has entries that are not finite, or too large to be squared".into(),
-            });
+        if !ql(&mut diagonal, &mut below, &mut vectors) {
+            return Err(not_finite());
         }
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by(|i, j| diagonal[*i].total_cmp(&diagonal[*j]));
@@ -265,6 +263,13 @@ impl<W: Double> Small<W> {
     /// `Aᴴ`
     pub(crate) fn adjoint(&self) -> Self {
         Small::of(self.cols, self.rows, |i, j| self.at(j, i).conj())
+    }
+}
+
+fn not_finite() -> Error {
+    Error::Unsupported {
+        operation: "eigenvalues of a small matrix".into(),
+        message: "it has entries that are not finite".into(),
     }
 }
 

@@ -1,5 +1,5 @@
 //! Solves an eigenvalue problem: places it on a device, searches, checks, and searches again for what was missed.
-use crate::complete::{Search as Completeness, Verdict};
+use crate::complete::{APART, Search as Completeness, Verdict};
 use crate::lanczos::{End, lanczos};
 use crate::lobpcg::{guards, lobpcg};
 use crate::outcome::{Complete, Eigen, EigenOutcome};
@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 const DENSE: usize = 500;
 /// Rows up to which `dense` may be asked for.
 const MOST_DENSE: usize = 5000;
-/// Second starts after which the search ends.
-const MOST_STARTS: u64 = 8;
+/// Second starts after which the search ends, beside two for each value.
+const MOST_STARTS: u64 = 10;
 /// The tolerance of Lanczos' method for an inverse, whose values are wanted to full precision.
 const INVERSE: f64 = 64.0;
 
@@ -204,9 +204,7 @@ impl<'d, T: Scalar> Task<'d, T> {
         let this = &*self;
         let (b, m) = (b.as_ref().map(|b| b as &dyn LinOp<T>), m.as_ref().map(|m| m as &dyn LinOp<T>));
         let method = |search: &Search<'_, T>, watch: crate::search::Watching<'_>| lobpcg(search, watch);
-        let (sum, notes) = this.completed(this.search(&a, b, m), &method, watch)?;
-        self.notes.extend(notes);
-        Ok((sum, setup))
+        Ok((this.completed(this.search(&a, b, m), &method, watch)?, setup))
     }
 
     fn by_products(
@@ -218,70 +216,51 @@ impl<'d, T: Scalar> Task<'d, T> {
         let end = if this.problem.which == Which::Largest { End::Largest } else { End::Smallest };
         let method =
             |search: &Search<'_, T>, watch: crate::search::Watching<'_>| lanczos(search, end, false, watch);
-        let (sum, notes) = this.completed(this.search(&a, None, None), &method, watch)?;
-        self.notes.extend(notes);
-        Ok((sum, Duration::ZERO))
+        Ok((this.completed(this.search(&a, None, None), &method, watch)?, Duration::ZERO))
     }
 
-    /// A search for one end of the spectrum, repeated from what it found and what it missed until nothing is missing.
+    /// A search for one end of the spectrum, and others for what it missed until nothing is missing.
     fn completed(
         &self,
-        mut search: Search<'_, T>,
+        search: Search<'_, T>,
         method: &crate::complete::Method<'_, T>,
         watch: &mut dyn FnMut(EigenProgress) -> ControlFlow<()>,
-    ) -> Result<(Sum<T>, Vec<String>)> {
+    ) -> Result<Sum<T>> {
         let wanted = self.problem.count;
-        let mut notes = Vec::new();
-        let mut second_starts = 0;
-        let mut start: Vec<Vec<T>>;
-        let mut searching = Instant::now();
+        let searching = Instant::now();
         let mut told = |what: &'static str, iterations: u64, converged: usize, worst: f64| {
             watch(EigenProgress { what, iterations, converged, of: wanted, worst })
         };
         let mut found = method(&search, &mut |i, converged, worst| told("search", i, converged, worst))?;
+        let completeness = Completeness {
+            a: &self.problem.a,
+            b: self.problem.mass.as_deref(),
+            largest: search.largest,
+            check: self.problem.check,
+            wanted,
+            took: searching.elapsed(),
+        };
+        // What comes after those that were wanted has not converged.
+        found.values.truncate(wanted);
+        found.vectors.truncate(wanted);
+        trust::normalise(completeness.b, &mut found.vectors)?;
+        let mut second_starts = 0;
         let complete = loop {
             if found.reason != Reason::Converged {
                 break Complete::Unchecked("the search did not converge".into());
             }
-            let completeness = Completeness {
-                a: &self.problem.a,
-                b: self.problem.mass.as_deref(),
-                largest: search.largest,
-                check: self.problem.check,
-                wanted,
-                took: searching.elapsed(),
-            };
-            let mut in_words = |i, converged, worst| told("second start", i, converged, worst);
-            let (verdict, work) = completeness.look(&found, &search, method, &mut in_words, &mut notes)?;
-            found.products += work[0];
-            found.preconditionings += work[1];
-            second_starts += u64::from(work[0] > 0);
-            let (missing, extra) = match verdict {
+            let mut other = |i, converged, worst| told("second start", i, converged, worst);
+            let (missing, vectors) = match completeness.look(&mut found, &search, method, &mut other)? {
                 Verdict::Is(complete) => break complete,
-                Verdict::Misses(count, extra) => (count, extra),
+                Verdict::Misses(missing, vectors) => (missing, vectors),
             };
-            if second_starts >= MOST_STARTS || missing + wanted > search.a.shape().0 / 3 {
+            second_starts += 1;
+            if second_starts > 2 * wanted as u64 + MOST_STARTS {
                 break Complete::Missing(missing);
             }
-            // On from what was found, with room for what was missed.
-            second_starts += 1;
-            searching = Instant::now();
-            start = extra.into_iter().chain(std::mem::take(&mut found.vectors)).collect();
-            let before = (found.products, found.preconditionings, found.iterations);
-            let again = Search {
-                start: &start,
-                count: wanted + missing,
-                columns: (wanted + missing + guards(wanted)).max(start.len()),
-                seed: search.seed + second_starts as u32,
-                ..search
-            };
-            found = method(&again, &mut |i, converged, worst| told("second start", i, converged, worst))?;
-            found.products += before.0;
-            found.preconditionings += before.1;
-            found.iterations += before.2;
-            search.seed += 1;
+            completeness.join(&mut found, vectors)?;
         };
-        Ok((Sum { found, second_starts, complete }, notes))
+        Ok(Sum { found, second_starts, complete })
     }
 
     /// Eigenvalues near a number, by factors of the shifted matrix.
@@ -334,14 +313,17 @@ impl<'d, T: Scalar> Task<'d, T> {
         }
     }
 
-    /// Whether as many eigenvalues as were found are within the distance of the last.
+    /// Whether as many eigenvalues as were found are nearer than the last.
     fn counted_near(&self, sigma: f64, found: &Found<T>) -> Result<(Complete, Option<String>)> {
         let wanted = self.problem.count;
         let distance = |value: f64| (value - sigma).abs();
         let last = distance(found.values[wanted - 1]);
-        let next = found.values.get(wanted).map_or(2.0 * last, |value| distance(*value));
-        let radius = last + (0.1 * (next - last)).max(1e-10 * last).max(f64::MIN_POSITIVE);
-        let inside = found.values.iter().filter(|value| distance(**value) <= radius).count();
+        let size = found.values[..wanted].iter().map(|value| value.abs()).fold(last, f64::max);
+        let radius = last - (APART * size).max(8.0 * self.goal.floor);
+        if radius <= 0.0 {
+            return Ok((Complete::Unchecked("all values found are as near as rounding tells".into()), None));
+        }
+        let inside = found.values[..wanted].iter().filter(|value| distance(**value) <= radius).count();
         let below = |sigma: f64| -> Result<Option<usize>> {
             let shifted = Shifted::new(shift::shifted(&self.problem.a, None, sigma)?)?;
             let inertia = shifted.factors::<T>().map(|factors| factors.inertia());
