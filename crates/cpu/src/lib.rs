@@ -5,6 +5,7 @@
 //! thread evaluates the cell instructions itself, so that one barrier is enough. Within a share, a pass runs
 //! in chunks that stay in the first-level cache. Small programs run on the calling thread. None of this
 //! affects the bits of the result.
+mod divided;
 mod pass;
 mod plan;
 mod run;
@@ -16,8 +17,8 @@ mod tri_solve;
 use lacuna_engine::arena::Table;
 use lacuna_engine::lower::Sweep;
 use lacuna_engine::{
-    Backend, Basis, Cells, Cost, DeviceInfo, Error, Finish, HostStore, OpKind, Pass, PlanId, Program,
-    Resource, Result, Run, Scalar, State, Workers, reference, watched, with_each, with_number,
+    Backend, Basis, Cells, Cost, DeviceInfo, Divided, Error, Finish, HostStore, OpKind, Pass, PlanId,
+    Program, Resource, Result, Run, Scalar, State, Workers, reference, watched, with_each, with_number,
 };
 use plan::compile::Compiled;
 use pulp::Arch;
@@ -217,6 +218,9 @@ impl Backend for Cpu {
     fn workers(&self) -> Option<Arc<dyn Workers>> {
         Some(self.threads.workers())
     }
+    fn divided(&mut self) -> Option<&mut dyn Divided> {
+        Some(self)
+    }
     lacuna_engine::host_memory!(store);
     lacuna_engine::primitives_by!(alone);
     fn free(&mut self, what: Resource) {
@@ -242,21 +246,26 @@ impl Cpu {
     fn alone(&mut self, kind: OpKind, pass: &Sweep, state: State<'_>) -> Result<()> {
         reference::operation(&mut self.store, &kind, pass, state)
     }
-    /// Runs a program with a `watch` that does not panic.
-    fn run(&mut self, program: &Program, plan: PlanId, run: Run<'_>) -> Result<Finish> {
-        let Cpu { store, plans, threads, arch, parallel_from, gather } = self;
-        let stale = || Error::Stale { operation: program.name().into(), what: "plan" };
-        let prepared = plans.get_mut(plan.index, plan.serial).ok_or_else(stale)?;
+    /// Resolves again what has changed since the last run of a plan.
+    fn resolve(&mut self, program: &Program, plan: PlanId) -> Result<()> {
+        let Cpu { store, plans, threads, .. } = self;
+        let prepared = find(plans, plan, program.name())?;
         program.check_plan(prepared.program)?;
         if prepared.replaced != store.replaced() {
             *prepared = Planned::new(program, store, threads.count())?;
         }
-        let Planned { compiled, arena, epoch, .. } = prepared;
-        if *epoch != store.epoch() {
+        if prepared.epoch != store.epoch() {
             store.check(program)?;
-            with_each!(&mut *arena, arena => store.starts(&mut arena.vectors));
-            *epoch = store.epoch();
+            with_each!(&mut prepared.arena, arena => store.starts(&mut arena.vectors));
+            prepared.epoch = store.epoch();
         }
+        Ok(())
+    }
+    /// Runs a program with a `watch` that does not panic.
+    fn run(&mut self, program: &Program, plan: PlanId, run: Run<'_>) -> Result<Finish> {
+        self.resolve(program, plan)?;
+        let Cpu { store, plans, threads, arch, parallel_from, gather } = self;
+        let Planned { compiled, arena, .. } = find(plans, plan, program.name())?;
         // Beside a function of the caller's, which all would wait for, only where much else is left to share.
         let from = if compiled.calls_host { HOST_TIMES * *parallel_from } else { *parallel_from };
         let helpers = if compiled.work >= from { threads.helpers()? } else { None };
@@ -275,6 +284,12 @@ impl Cpu {
         })?;
         Ok(Finish::of(program, &control))
     }
+}
+
+/// The prepared form of a plan.
+fn find<'a>(plans: &'a mut Table<Planned>, plan: PlanId, operation: &str) -> Result<&'a mut Planned> {
+    let stale = || Error::Stale { operation: operation.into(), what: "plan" };
+    plans.get_mut(plan.index, plan.serial).ok_or_else(stale)
 }
 
 /// The processor's name, if the system reports it. Reading it takes longer than a small solve.

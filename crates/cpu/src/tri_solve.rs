@@ -86,6 +86,23 @@ impl<T: Scalar> Solved<T> {
         matches!(self, Solved::Other(..))
     }
 
+    /// The rows of a range, and others of the same independent blocks; all rows for a format of another crate.
+    ///
+    /// # Safety
+    /// As [`Solved::share`], with elements of `b` for these rows alone.
+    pub(crate) unsafe fn rows(&self, arch: Arch, vectors: [*mut T; 2], rows: Range<usize>) {
+        match self {
+            Solved::Triangular(a, _) if rows.len() < a.shape().0 => {
+                for places in a.blocks_of(rows) {
+                    // SAFETY: as the caller promises; these rows depend on each other alone, and are in a valid order.
+                    unsafe { solve(arch, &Task::new(a.in_order(), vectors, places)) };
+                }
+            }
+            // SAFETY: as the caller promises; one thread meets nobody.
+            _ => _ = unsafe { self.share(arch, vectors, (0, 1), &Barrier::new(1)) },
+        }
+    }
+
     /// A thread's share of the solve, with a barrier between stages. Returns the caller's requests.
     ///
     /// # Safety

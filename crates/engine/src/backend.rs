@@ -5,8 +5,8 @@ use crate::ir::lower::Sweep;
 use crate::ir::operation::{Op, OpKind};
 use crate::ir::program::Program;
 use crate::{
-    AnyFormat, Basis, Cell, Cells, Cost, Each, Error, FormatRefs, Graph, History, Matrix, Number, NumberType,
-    Operands, Products, Reason, Result, Scalar, Vector, Workers, with_number,
+    AnyFormat, Basis, Cell, Cells, Cost, Divided, Each, Error, FormatRefs, Graph, History, Matrix, Number,
+    NumberType, Operands, Products, Reason, Result, Scalar, Vector, Workers, with_number,
 };
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -138,6 +138,11 @@ pub trait Backend: Any + Send {
     /// The threads that it computes on, which then share the work of the host for systems on this device: analysis, conversions,
     /// set-ups, checks. Provided: none; that work is on the current rayon pool.
     fn workers(&self) -> Option<Arc<dyn Workers>> {
+        None
+    }
+
+    /// The same backend as one that can run its part of a system that is divided among several. Provided: it cannot.
+    fn divided(&mut self) -> Option<&mut dyn Divided> {
         None
     }
 

@@ -6,6 +6,7 @@
 mod backend;
 mod cost;
 mod device;
+mod divided;
 mod error;
 mod expr;
 mod format;
@@ -20,7 +21,7 @@ pub mod text;
 
 pub use expr::cells;
 pub use ir::{encode, lower};
-pub use run::{arena, memory, pages, reference, sum};
+pub use run::{arena, division, memory, pages, reference, sum};
 
 pub use backend::{
     Backend, DeviceInfo, Finish, PlanId, Progress, Resource, Run, State, check_copy, next_section,
@@ -28,9 +29,10 @@ pub use backend::{
 };
 pub use cost::Cost;
 pub use device::{Caller, Device, InUse, Lease, Outside, Owned, Plan, WeakDevice};
+pub use divided::{Divided, OpAt};
 pub use error::{Error, ErrorKind, Result};
 pub use expr::formula::{Expr, Formula, Test};
-pub use expr::handle::{Basis, Cell, Cells, Matrix, Untyped, Vector, next_serial};
+pub use expr::handle::{Basis, Cell, Cells, Matrix, Untyped, Vector, as_one, next_serial};
 pub use expr::number::{All, Each, Family, Number};
 pub use expr::pass::{Confirm, Hessenberg, Pass};
 pub use expr::scalar::{Double, NumberType, Scalar};

@@ -59,6 +59,7 @@ pub use storage::packed::{Packed, Values, widened};
 pub use storage::pair::Pair;
 pub use storage::pkt::{PACKET, Pkt};
 pub use storage::precision::rounded;
+pub use storage::reads::{columns_read, places_before, solved_from};
 pub use storage::sell::{SLICE, Sell};
 pub use storage::stencil::{MOST_NEIGHBOURS, POSITIONS, Stencil, position};
 pub use storage::triangular::{Half, Triangular};

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Our crates that each of our crates may depend on.
-const ALLOWED: [(&str, &[&str]); 19] = [
+const ALLOWED: [(&str, &[&str]); 20] = [
     ("crates/engine", &[]),
     ("crates/formats", &["engine"]),
     ("crates/io", &["engine", "formats"]),
@@ -17,7 +17,8 @@ const ALLOWED: [(&str, &[&str]); 19] = [
     ("crates/cuda", &["drivers", "engine", "formats", "gpu", "kernels-cuda"]),
     ("crates/solvers", &["engine", "formats", "direct"]),
     ("crates/eigen", &["engine", "formats", "direct", "solvers"]),
-    ("crates/lacuna", &["engine", "formats", "io", "gpu", "cpu", "opencl", "cuda", "solvers", "eigen"]),
+    ("crates/lacuna", &["engine", "formats", "io", "gpu", "cpu", "opencl", "cuda", "ranks", "solvers", "eigen"]),
+    ("crates/ranks", &["engine", "formats"]),
     ("crates/measure", &["lacuna"]),
     ("crates/cli", &["lacuna", "measure"]),
     ("crates/bench", &["lacuna", "measure"]),
@@ -133,10 +134,10 @@ fn nothing_imports_the_command_or_the_laboratory() {
 fn a_solver_names_no_backend_and_a_backend_no_solver() {
     const BACKENDS: [&str; 3] = ["lacuna_cpu", "lacuna_opencl", "lacuna_cuda"];
     names_none_of("solvers", &["Reference::"]);
-    for name in ["engine", "formats", "solvers", "gpu"] {
+    for name in ["engine", "formats", "solvers", "gpu", "ranks"] {
         names_none_of(name, &BACKENDS);
     }
-    for name in ["engine", "formats", "cpu", "gpu", "opencl", "cuda"] {
+    for name in ["engine", "formats", "cpu", "gpu", "opencl", "cuda", "ranks"] {
         names_none_of(name, &["lacuna_solvers"]);
     }
 }
@@ -145,7 +146,7 @@ fn a_solver_names_no_backend_and_a_backend_no_solver() {
 #[test]
 fn nothing_from_solvers_upwards_has_unsafe_code() {
     // But where other languages hand in addresses: the interfaces for C and Python.
-    for name in ["solvers", "lacuna", "measure", "cli", "bench"] {
+    for name in ["solvers", "ranks", "lacuna", "measure", "cli", "bench"] {
         names_none_of(name, &["unsafe"]);
     }
 }

@@ -27,8 +27,10 @@ impl Rolled {
     }
     /// The operations of the step.
     pub(crate) fn at(&mut self, step: u32) -> &[Step] {
-        self.stride.add(&mut *self.steps, step.wrapping_sub(self.at)); // advance all of them now: the loop may end early
-        self.at = step;
+        if step != self.at {
+            self.stride.add(&mut *self.steps, step.wrapping_sub(self.at)); // advance all of them now: the loop may end early
+            self.at = step;
+        }
         &self.steps
     }
 }

@@ -13,10 +13,10 @@ pub(crate) struct Arena<T: Scalar> {
     /// Addresses of the vectors by slot; resolved again when memory was freed.
     pub(crate) vectors: Vec<*mut T>,
     /// Segment sums; consecutive barriers use alternate halves.
-    pub(super) sums: Vec<T>,
+    pub(crate) sums: Vec<T>,
     /// Sums of the pieces of long rows.
-    pub(super) pieces: Vec<T>,
-    pub(super) threads: Vec<Thread<T>>,
+    pub(crate) pieces: Vec<T>,
+    pub(crate) threads: Vec<Thread<T>>,
     pub(super) quickest: Quickest,
 }
 
@@ -32,17 +32,17 @@ pub(crate) type AnyArena = Each<Arenas>;
 
 /// State of one thread, on its own cache lines and the adjacent ones.
 #[repr(align(128))]
-pub(super) struct Thread<T: Scalar> {
-    pub(super) rolled: Option<Rolled>,
-    pub(super) private: Private<T>,
+pub(crate) struct Thread<T: Scalar> {
+    pub(crate) rolled: Option<Rolled>,
+    pub(crate) private: Private<T>,
 }
 
 /// State private to one thread.
-pub(super) struct Private<T: Scalar> {
+pub(crate) struct Private<T: Scalar> {
     pub(super) machine: Machine<T>,
     /// Space for the terms of any step, allocated by the thread itself: memory allocated by other threads may
     /// share cache lines with what they write.
-    pub(super) terms: Vec<BoundTerm<T>>,
+    pub(crate) terms: Vec<BoundTerm<T>>,
 }
 
 impl<T: Scalar> Arena<T> {

@@ -397,8 +397,13 @@ impl<T: Scalar> Shared<'_, T> {
         if !rotates {
             return machine.run(code);
         }
-        self.arch.dispatch(Rotating { machine, code })
+        evaluate_rotating(self.arch, machine, code)
     }
+}
+
+/// Runs instructions that include rotations, with the processor's fused multiply-adds.
+pub(crate) fn evaluate_rotating<T: Scalar>(arch: Arch, machine: &mut Machine<T>, code: &[Instr]) -> bool {
+    arch.dispatch(Rotating { machine, code })
 }
 
 /// Instructions that include rotations.

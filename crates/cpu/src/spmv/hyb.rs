@@ -22,6 +22,13 @@ pub(crate) fn share<T: Scalar>(a: &Hyb<T>, me: usize, threads: usize) -> Range<u
     border(me).min(ptr.len() - 1)..border(me + 1).min(ptr.len() - 1)
 }
 
+/// The pieces of the long rows in some segments.
+pub(crate) fn pieces_of<T: Scalar>(a: &Hyb<T>, segments: Range<usize>) -> Range<usize> {
+    let layout = a.layout();
+    let [first, end] = [segments.start, segments.end].map(|s| layout.segment_long()[s] as usize);
+    layout.long_ptr()[first] as usize..layout.long_ptr()[end] as usize
+}
+
 /// `sums[q] ←` the sum of piece `q`, for the given pieces.
 ///
 /// # Safety

@@ -11,9 +11,8 @@ pub(crate) mod sell;
 pub(crate) mod stencil;
 
 use crate::simd::outlined::outlined_rows;
-use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::{Cost, Each, Family, Format, Matrix, Scalar};
-use lacuna_formats::{Bcsr, Csr, Dense, Dia, Hyb, Interpolation, Packed, Pkt, SLICE, Sell};
+use lacuna_formats::{Bcsr, Csr, Dense, Dia, Hyb, Interpolation, Packed, Pkt, Sell, places_before};
 use pulp::Simd;
 use std::any::Any;
 use std::sync::Arc;
@@ -126,24 +125,18 @@ impl<T: Scalar> Stored<T> {
 
     /// Entries stored before a row; used to balance the shares.
     pub(crate) fn entries_before(&self, row: usize) -> usize {
+        let of = |a: &dyn Format<T>| places_before(a, row).unwrap_or(0);
         match self {
-            Stored::Csr(a) => a.row_ptr()[row] as usize,
-            Stored::Dia(a) => a.offsets().len() * row,
-            Stored::Sell(a) => a.slice_ptr()[row.div_ceil(SLICE)] as usize * SLICE,
-            Stored::Bcsr(a) => {
-                let b = a.block();
-                a.row_ptr()[row.div_ceil(b)] as usize * b * b
-            }
-            Stored::Hyb(a) => {
-                let layout = a.layout();
-                let in_slices = layout.slice_ptr()[row.div_ceil(SLICE)] as usize * SLICE;
-                in_slices + layout.segment_ptr()[row.div_ceil(SEGMENT)] as usize - layout.in_slices()
-            }
-            Stored::Packed(a) => a.row_ptr()[row] as usize,
-            Stored::Pkt(a) => a.slice_ptr()[row.div_ceil(SLICE)] as usize * SLICE + a.far_ptr()[row] as usize,
-            Stored::Dense(a) => a.shape().1 * row,
-            Stored::Stencil(a) => a.stencil.neighbours().len() * row,
-            Stored::Interpolation(a) => a.nnz() / a.shape().0.max(1) * row,
+            Stored::Csr(a) => of(&**a),
+            Stored::Dia(a) => of(&**a),
+            Stored::Sell(a) => of(&**a),
+            Stored::Bcsr(a) => of(&**a),
+            Stored::Hyb(a) => of(&**a),
+            Stored::Packed(a) => of(&**a),
+            Stored::Pkt(a) => of(&**a),
+            Stored::Dense(a) => of(&**a),
+            Stored::Stencil(a) => of(&*a.stencil),
+            Stored::Interpolation(a) => of(&**a),
             Stored::Other(a) => a.each * row,
         }
     }

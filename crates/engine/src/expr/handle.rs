@@ -1,5 +1,6 @@
 //! Handles of device objects. They are `Copy`; the backend that made one checks it at planning.
 use crate::{NumberType, Scalar};
+use std::cell::RefCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,10 +9,45 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untyped {}
 
-/// A serial number unique in this process: distinguishes a live handle from a stale or foreign one.
+/// A serial number unique in this process: distinguishes a live handle from a stale or foreign one. Within [`as_one`], several
+/// devices get the same ones.
 pub fn next_serial() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
+    let new = || NEXT.fetch_add(1, Ordering::Relaxed);
+    SHARED.with_borrow_mut(|shared| match shared {
+        None => new(),
+        Some((serials, at)) => {
+            if *at == serials.len() {
+                serials.push(new());
+            }
+            *at += 1;
+            serials[*at - 1]
+        }
+    })
+}
+
+thread_local! {
+    /// The serials of [`as_one`] so far, and how many of them the present device has got.
+    static SHARED: RefCell<Option<(Vec<u32>, usize)>> = const { RefCell::new(None) };
+}
+
+/// Makes the same on each of several devices that are one for their user: where all make handles by the same calls in the same
+/// order, the handles are equal.
+pub fn as_one<D, R>(devices: impl IntoIterator<Item = D>, mut make: impl FnMut(D) -> R) -> Vec<R> {
+    /// Ends the sharing, also when a device panics.
+    struct End;
+    impl Drop for End {
+        fn drop(&mut self) {
+            SHARED.set(None);
+        }
+    }
+    let _end = End;
+    SHARED.set(Some((Vec::new(), 0)));
+    let each = devices.into_iter().map(|device| {
+        SHARED.with_borrow_mut(|shared| shared.iter_mut().for_each(|(_, at)| *at = 0));
+        make(device)
+    });
+    each.collect()
 }
 
 macro_rules! handle {

@@ -2,6 +2,7 @@
 pub(crate) mod aligned;
 pub mod arena;
 pub(crate) mod cache;
+pub mod division;
 pub(crate) mod fork;
 pub(crate) mod host;
 pub(crate) mod load;

@@ -4,6 +4,7 @@ use crate::{
     All, AnyFormat, Basis, Cell, Cells, Error, Family, Format, Matrix, Number, NumberType, Program, Resource,
     Result, Scalar, Vector, check_copy, check_pattern, pages, sum::SEGMENT, with_each, with_number,
 };
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes of a cache line; columns start on one.
@@ -23,7 +24,7 @@ struct ColumnLayout {
 }
 
 impl ColumnLayout {
-    fn range(&self, column: usize, n: usize) -> std::ops::Range<usize> {
+    fn range(&self, column: usize, n: usize) -> Range<usize> {
         let start = self.start + column * self.stride;
         start..start + n
     }
@@ -325,6 +326,50 @@ impl HostStore {
         });
         Ok(())
     }
+    /// Appends the bytes of some rows of a vector, in full width.
+    ///
+    /// # Errors
+    /// [`Error::Stale`]; [`Error::Length`] for rows that the vector does not have.
+    pub fn rows_of(&self, v: Vector, rows: &[Range<usize>], to: &mut Vec<u8>) -> Result<()> {
+        check_rows(v, rows)?;
+        with_number!(v.kind, T => {
+            let all = self.slice::<T>(v, "rows of a vector")?;
+            rows.iter().for_each(|rows| to.extend_from_slice(bytemuck::cast_slice(&all[rows.clone()])));
+        });
+        Ok(())
+    }
+    /// Sets some rows of a vector, given as [`HostStore::rows_of`] gives them.
+    ///
+    /// # Errors
+    /// As [`HostStore::rows_of`]; [`Error::Length`] unless there are as many bytes.
+    pub fn set_rows(&mut self, v: Vector, rows: &[Range<usize>], from: &[u8]) -> Result<()> {
+        check_rows(v, rows)?;
+        let bytes = rows.iter().map(ExactSizeIterator::len).sum::<usize>() * v.kind.size();
+        Error::check_length("rows of a vector", "the bytes", bytes, from.len())?;
+        with_number!(v.kind, T => {
+            let all = self.slice_mut::<T>(v, "rows of a vector")?;
+            let mut rest = from;
+            for rows in rows {
+                let (own, more) = rest.split_at(rows.len() * size_of::<T>());
+                let to = &mut all[rows.clone()];
+                bytemuck::cast_slice_mut::<T, u8>(to).copy_from_slice(own);
+                if v.narrow {
+                    to.iter_mut().for_each(|to| *to = to.rounded());
+                }
+                rest = more;
+            }
+        });
+        Ok(())
+    }
+    /// Sets some rows of a vector to zero.
+    ///
+    /// # Errors
+    /// As [`HostStore::rows_of`].
+    pub fn clear_rows(&mut self, v: Vector, rows: Range<usize>) -> Result<()> {
+        check_rows(v, std::slice::from_ref(&rows))?;
+        with_number!(v.kind, T => self.slice_mut::<T>(v, "clear")?[rows].fill(T::from_real(0.0)));
+        Ok(())
+    }
     /// Copies a vector into one with elements of the same type.
     ///
     /// # Errors
@@ -366,6 +411,14 @@ impl HostStore {
             });
         }
         Ok(())
+    }
+}
+
+/// Fails unless a vector has these rows.
+fn check_rows(v: Vector, rows: &[Range<usize>]) -> Result<()> {
+    match rows.iter().find(|rows| rows.start > rows.end || rows.end > v.len) {
+        Some(rows) => Error::check_length("rows of a vector", "the vector", rows.end, v.len),
+        None => Ok(()),
     }
 }
 

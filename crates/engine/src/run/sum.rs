@@ -12,7 +12,7 @@
 //! The order depends only on the length, so every backend gives the same bits with any number of threads, and the error
 //! grows with the logarithm of the length. The sum of segments `j · 2^k` to `(j + 1) · 2^k`, as far as they exist, is a
 //! subtree: it depends on no other segment and not on how many there are. Any range of whole segments is a union of at
-//! most 2 log₂ of these, so that several devices each sum their own and finish together.
+//! most 2 log₂ of these, so that several devices each sum their own and finish together: see [`crate::division`].
 use crate::Scalar;
 
 /// Elements of one segment of a canonical sum.
@@ -98,30 +98,6 @@ mod tests {
         level[0]
     }
 
-    /// The subtrees of a range of segments, in order: first segment and number of segments.
-    fn subtrees(from: usize, to: usize) -> Vec<(usize, usize)> {
-        let (mut at, mut trees) = (from, Vec::new());
-        while at < to {
-            let aligned = if at == 0 { usize::MAX } else { 1 << at.trailing_zeros() };
-            let count = aligned.min(1 << (to - at).ilog2());
-            trees.push((at, count));
-            at += count;
-        }
-        trees
-    }
-
-    /// What is left to add when each subtree is summed, whoever did it.
-    fn finish(trees: impl IntoIterator<Item = (usize, usize, f64)>) -> f64 {
-        let mut open: Vec<(usize, usize, f64)> = Vec::new();
-        for (mut first, mut count, mut sum) in trees {
-            while let Some(left) = open.pop_if(|left| left.1 == count && left.0.is_multiple_of(2 * count)) {
-                (first, count, sum) = (left.0, 2 * count, left.2 + sum);
-            }
-            open.push((first, count, sum));
-        }
-        open.into_iter().rev().map(|(.., sum)| sum).reduce(|right, left| left + right).unwrap_or(0.0)
-    }
-
     #[test]
     fn neighbouring_pairs_are_added_level_by_level() {
         for n in (1..=300).chain([511, 512, 513, 1000, 4097]) {
@@ -130,27 +106,6 @@ mod tests {
         }
         let (sums, halved) = (spread(256, 1), segment_sum(&spread(256, 1)));
         assert_ne!(pair_sum(&sums), halved, "the numbers tell no order from another");
-    }
-
-    #[test]
-    fn a_range_of_segments_is_few_subtrees_and_cuts_change_no_bit() {
-        for n in [1usize, 2, 3, 5, 8, 31, 64, 100, 257] {
-            let terms = spread(n * SEGMENT - 100, n as u64);
-            let sums: Vec<f64> = terms.chunks(SEGMENT).map(segment_sum).collect();
-            let whole = pairwise(&terms).to_bits();
-            let summed = |(first, count)| (first, count, pair_sum(&sums[first..first + count]));
-            for from in 0..n {
-                for to in from + 1..=n {
-                    let most = 2 * n.next_power_of_two().ilog2().max(1) as usize;
-                    assert!(subtrees(from, to).len() <= most, "{from}..{to} of {n}");
-                }
-                for to in [from, from + (n - from) / 2, n] {
-                    let parts = [0..from, from..to, to..n];
-                    let trees = parts.into_iter().flat_map(|part| subtrees(part.start, part.end));
-                    assert_eq!(finish(trees.map(summed)).to_bits(), whole, "cut at {from} and {to} of {n}");
-                }
-            }
-        }
     }
 
     #[test]

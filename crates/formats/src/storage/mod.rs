@@ -13,6 +13,7 @@ pub(crate) mod pair;
 pub(crate) mod pattern;
 pub(crate) mod pkt;
 pub(crate) mod precision;
+pub(crate) mod reads;
 pub(crate) mod sell;
 pub(crate) mod stencil;
 pub(crate) mod triangular;

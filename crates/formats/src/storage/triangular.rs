@@ -154,6 +154,33 @@ impl<T: Scalar> Triangular<T> {
         &self.blocks
     }
 
+    /// The positions, in ranges, of the blocks that have some of these rows: a solve at these positions alone gives those rows.
+    pub fn blocks_of(&self, rows: Range<usize>) -> Vec<Range<usize>> {
+        let mut has = vec![false; self.blocks.len().saturating_sub(1)];
+        let mut last = 0..0;
+        for position in self.positions[rows].iter().map(|position| *position as usize) {
+            if !last.contains(&position) {
+                let block = self.blocks.partition_point(|first| *first <= position) - 1;
+                last = self.blocks[block]..self.blocks[block + 1];
+                has[block] = true;
+            }
+        }
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for (block, _) in has.into_iter().enumerate().filter(|(_, has)| *has) {
+            let own = self.blocks[block]..self.blocks[block + 1];
+            match ranges.last_mut() {
+                Some(range) if range.end == own.start => range.end = own.end,
+                _ => ranges.push(own),
+            }
+        }
+        ranges
+    }
+
+    /// The row at a position of [`Triangular::in_order`].
+    pub fn row_at(&self, position: usize) -> usize {
+        self.rows.columns[self.rows.row_ptr[position + 1] as usize - 1] as usize
+    }
+
     /// Whether the rows in solve order are also ordered by level.
     pub fn is_by_level(&self) -> bool {
         self.is_by_level
@@ -336,6 +363,27 @@ mod tests {
         let blocks = |side| Triangular::part(&a, side, Some(&[1.0; 6]), None).unwrap().blocks().to_vec();
         assert_eq!(blocks(Half::Lower), [0, 2, 6]);
         assert_eq!(blocks(Half::Upper), [0, 1, 2, 4, 5, 6]);
+    }
+
+    #[test]
+    fn blocks_give_the_rows_that_they_have() {
+        let a = matrix(6, &[(1, 0, 1.0), (3, 2, 1.0), (5, 3, 1.0), (2, 3, 1.0), (0, 0, 1.0)]);
+        let names = [3u32, 0, 4, 1, 2, 5];
+        for side in [Half::Lower, Half::Upper] {
+            let t = Triangular::part(&a, side, Some(&[0.5; 6]), Some(&names)).unwrap();
+            let (b, mut all) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [0.0; 6]);
+            t.in_order().solve(&b, &mut all);
+            for rows in [0..6, 0..1, 1..3, 4..6, 5..6] {
+                let (mut some, mut known) = ([f64::NAN; 6], [f64::NAN; 6]);
+                let positions = || t.blocks_of(rows.clone()).into_iter().flatten();
+                positions().for_each(|k| known[t.row_at(k)] = b[t.row_at(k)]);
+                for k in positions() {
+                    let (row, value) = t.in_order().place(k, &known, &some);
+                    some[row] = value;
+                }
+                assert_eq!(some[rows.clone()], all[rows]);
+            }
+        }
     }
 
     #[test]

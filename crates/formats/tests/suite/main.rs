@@ -12,6 +12,7 @@ mod interpolation;
 mod operators;
 mod packed;
 mod pkt;
+mod reads;
 mod reorder;
 mod stencil;
 mod structure;
