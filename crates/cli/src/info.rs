@@ -7,10 +7,11 @@ use lacuna::formats::algebra::lost_symmetry;
 use lacuna::formats::{
     Candidate, MATCHING, ORDERS, Profile, candidates, choose_format, heaviest_diagonal, reorder,
 };
+use lacuna::ranks::Survey;
 use lacuna::solvers::{RitzValues, balanced, explain};
 use lacuna::{
     Chosen, Complex64, Csr, Device, DeviceInfo, Format, LinearSystem, NumberType, Scalar, Structure, Tuned,
-    default_device, tune_format,
+    default_device, survey_ranks, tune_format,
 };
 use lacuna_measure::failure::Result;
 use lacuna_measure::input::{Source, set_threads};
@@ -66,6 +67,8 @@ struct Facts<'a> {
     by_rounding: Option<f64>,
     /// Why it is singular, if its structure or the sums of its rows or columns say so.
     singular: Vec<String>,
+    /// How the rows would be divided, if that is asked for.
+    divided: Option<Survey>,
     why: bool,
 }
 
@@ -159,6 +162,7 @@ impl<'a> Facts<'a> {
         let scaling = if why { Scaling::of(a) } else { None };
         let (kind, bytes) = (T::KIND, a.bytes());
         let notes = source.notes();
+        let divided = args.ranks.map(|ranks| survey_ranks(a.clone(), ranks)).transpose()?;
         Ok(Facts {
             matrix,
             notes,
@@ -172,6 +176,7 @@ impl<'a> Facts<'a> {
             scaling,
             by_rounding: lost_symmetry(a),
             singular: explain(a, &[]),
+            divided,
             why,
         })
     }
@@ -257,6 +262,13 @@ impl<'a> Facts<'a> {
         writeln!(text, "  format      {}: {}", format.name, format.why)?;
         if self.why {
             self.write_candidates(text)?;
+        }
+        if let Some(divided) = &self.divided {
+            let speed = divided.speed_up();
+            writeln!(
+                text,
+                "  ranks       {divided}; at most {speed:.2} times as fast as one, by balance and halo alone"
+            )?;
         }
         match solver {
             Ok([method, precond, order]) => {
@@ -370,6 +382,17 @@ impl<'a> Facts<'a> {
                 both.map(|p| json!({ "bandwidth": p.bandwidth, "profile": p.profile }))
             })))).collect::<serde_json::Map<_, _>>(),
             "scaling": self.scaling.as_ref().map(Scaling::json),
+            "ranks": self.divided.as_ref().map(|divided| json!({
+                "halo": divided.halo(),
+                "imbalance": divided.imbalance(),
+                "speed_up": divided.speed_up(),
+                "parts": divided.parts.iter().map(|part| json!({
+                    "rows": [part.rows.start, part.rows.end],
+                    "places": part.places,
+                    "halo": part.halo,
+                    "neighbours": part.neighbours,
+                })).collect::<Vec<_>>(),
+            })),
             "precond": solver(1),
             "order": solver(2),
             "notes": self.notes,

@@ -25,9 +25,16 @@ pub struct DeviceOptions {
     /// `gpu` or `cpu`. By default the value of `LACUNA_OPENCL_DEVICE` or `LACUNA_CUDA_DEVICE` in the
     /// environment, else `auto`.
     pub device: Option<String>,
+    /// The CPU as so many devices that share every system, its *ranks*, each a thread: what several devices do, on one
+    /// machine. The bits are those of one. Needs the feature `ranks`; threads are then for the work of the host alone.
+    pub ranks: Option<usize>,
 }
 
-lacuna_engine::setters!(DeviceOptions { threads: impl Into<Option<usize>>, device: impl Into<Option<String>> });
+lacuna_engine::setters!(DeviceOptions {
+    threads: impl Into<Option<usize>>,
+    device: impl Into<Option<String>>,
+    ranks: impl Into<Option<usize>>,
+});
 
 /// What opens the devices of a backend: see [`register`].
 pub trait Provider: Send + Sync {
@@ -46,6 +53,9 @@ pub trait Provider: Send + Sync {
     /// [`Error::Device`] if it cannot be opened, [`Error::Argument`] for options that name none.
     fn open(&self, options: &DeviceOptions) -> Result<Box<dyn Backend>>;
 }
+
+/// Maximum number of ranks of one process, each of which is a thread.
+const MOST_RANKS: usize = 256;
 
 /// The backends of this crate, in order of preference.
 const OWN: &[(&str, &str, bool)] = &[
@@ -89,6 +99,10 @@ impl Provider for Own {
                     settings.device = device.parse().unwrap_or_default();
                 }
                 Ok(Box::new(lacuna_opencl::OpenCl::new(settings)?))
+            }
+            #[cfg(all(feature = "cpu", feature = "ranks"))]
+            "cpu" if options.ranks.is_some() && named.is_none() => {
+                Ok(Box::new(crate::divided::group(options.ranks.unwrap_or(0))?))
             }
             #[cfg(feature = "cpu")]
             "cpu" => {
@@ -178,7 +192,8 @@ fn unknown(name: &str, names: &[&str]) -> Error {
 pub fn register(provider: impl Provider + 'static) -> Result<()> {
     let mut registry = registry();
     let name = provider.name();
-    let taken = OWN.iter().any(|(own, ..)| *own == name) || registry.names().contains(&name);
+    let taken =
+        name == "ranks" || OWN.iter().any(|(own, ..)| *own == name) || registry.names().contains(&name);
     if taken || name.is_empty() || name.contains(':') {
         let why = if taken { "is taken" } else { "is no name: expected letters without a colon" };
         return Err(Error::Argument { what: "backend".into(), message: format!("`{name}` {why}") });
@@ -209,8 +224,9 @@ pub fn devices(backend: &str) -> Result<Vec<DeviceInfo>> {
     provider.devices()
 }
 
-/// The device of a name: a backend, or a backend and a device, as in `"cuda:1"` (see [`DeviceOptions::device`]). As long as
-/// somebody holds it, everybody who asks for the same name gets the same device.
+/// The device of a name: a backend, or a backend and a device, as in `"cuda:1"` (see [`DeviceOptions::device`]), or the CPU as
+/// several ranks, as in `"ranks:4"` (see [`DeviceOptions::ranks`]). As long as somebody holds it, everybody who asks for the same
+/// name gets the same device.
 ///
 /// ```
 /// let device = lacuna::open("cpu")?;
@@ -232,9 +248,12 @@ pub fn open(name: &str) -> Result<Device> {
 /// As [`open`].
 pub fn open_with(name: &str, options: DeviceOptions) -> Result<Device> {
     let (backend, options) = match name.split_once(':') {
+        Some(("ranks", count)) => ("cpu", options.ranks(ranks(count)?)),
+        None if name == "ranks" => ("cpu", options.ranks(ranks("")?)),
         Some((backend, device)) => (backend, options.device(device.to_owned())),
         None => (name, options),
     };
+    check_ranks(backend, &options)?;
     let key = (backend.to_owned(), options);
     let known = |registry: &Registry| registry.open.get(&key).and_then(WeakDevice::upgrade);
     let provider = {
@@ -253,6 +272,36 @@ pub fn open_with(name: &str, options: DeviceOptions) -> Result<Device> {
     registry.open.retain(|_, device| device.upgrade().is_some());
     registry.open.insert(key, device.downgrade());
     Ok(device)
+}
+
+/// The number of ranks in a name.
+fn ranks(text: &str) -> Result<usize> {
+    text.parse().map_err(|_| Error::Argument {
+        what: "ranks".into(),
+        message: format!("expected `ranks:` and a number, as in `ranks:4`, got `{text}`"),
+    })
+}
+
+/// Fails unless the backend can be divided in as many ranks as the options ask for.
+fn check_ranks(backend: &str, options: &DeviceOptions) -> Result<()> {
+    let Some(ranks) = options.ranks else { return Ok(()) };
+    let refuse = |message| Err(Error::Argument { what: "ranks".into(), message });
+    if !(1..=MOST_RANKS).contains(&ranks) {
+        return refuse(format!("expected 1 to {MOST_RANKS}, got {ranks}"));
+    }
+    if backend != "cpu" {
+        return refuse(format!("they are threads of the backend `cpu`; got the backend `{backend}`"));
+    }
+    if let Some(device) = options.device.as_deref().filter(|device| *device != "auto") {
+        return refuse(format!("they take the place of a device; got the device `{device}` too"));
+    }
+    if cfg!(feature = "ranks") {
+        return Ok(());
+    }
+    Err(Error::Unsupported {
+        operation: format!("{ranks} ranks"),
+        message: "this build has none; turn on the feature `ranks` of the crate `lacuna`".into(),
+    })
 }
 
 /// The device for everybody in this process who names none: the first backend of [`backends`] that is built in and has a

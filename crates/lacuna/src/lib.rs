@@ -70,6 +70,8 @@ mod advise;
 mod applied;
 mod arrays;
 mod devices;
+#[cfg(feature = "ranks")]
+mod divided;
 pub mod dynamic;
 #[cfg(all(instances_are_shared, not(test)))]
 mod instances;
@@ -95,6 +97,8 @@ pub use arrays::{dense, from_dense, multiply, to_dense, to_device, to_host};
 pub use devices::{
     BackendInfo, DeviceOptions, Place, Provider, backends, default_device, devices, open, open_with, register,
 };
+#[cfg(feature = "ranks")]
+pub use divided::survey_ranks;
 #[cfg(feature = "cpu")]
 pub use lacuna_cpu as cpu;
 #[cfg(feature = "cuda")]
@@ -117,6 +121,8 @@ pub use lacuna_io as io;
 pub use lacuna_io::Spec;
 #[cfg(feature = "opencl")]
 pub use lacuna_opencl as opencl;
+#[cfg(feature = "ranks")]
+pub use lacuna_ranks as ranks;
 pub use lacuna_solvers as solvers;
 pub use lacuna_solvers::Chosen;
 pub use lacuna_solvers::auto::{MethodChoice, PreconditionerChoice, check_method, check_preconditioner};
@@ -166,6 +172,7 @@ mod pages {
         Formats "docs/guide/formats.md"
         Guide "docs/guide/README.md"
         Methods "docs/guide/methods.md"
+        Ranks "docs/guide/ranks.md"
         Solving "docs/guide/solving.md"
         Which "docs/guide/which.md"
     }

@@ -320,7 +320,11 @@ impl<T: Scalar> Prepared<T> {
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
         let workers = self.device().workers();
+        #[cfg(feature = "ranks")]
+        crate::divided::begin(self.device());
         parallel::on(workers, || self.solve_here(b, x.view_mut(), watch))?;
+        #[cfg(feature = "ranks")]
+        crate::divided::note(self.system.device(), &mut self.outcome);
         Ok(&self.outcome)
     }
 

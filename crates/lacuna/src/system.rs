@@ -71,6 +71,17 @@ enum Source<T: Scalar> {
     Operator(Box<dyn LinOp<T> + Send>),
 }
 
+#[cfg(feature = "ranks")]
+impl<T: Scalar> Source<T> {
+    fn rows(&self) -> usize {
+        match self {
+            Source::Matrix(a) => a.rows(),
+            Source::Format(a) => a.shape().0,
+            Source::Operator(a) => a.shape().0,
+        }
+    }
+}
+
 impl<T: Scalar> LinearSystem<T> {
     /// The default relative tolerance: 1e-8, or 1e-5 in single precision, whose unit roundoff of 6e-8 is
     /// magnified by the condition number of the matrix.
@@ -366,6 +377,8 @@ impl<T: Scalar> LinearSystem<T> {
     fn prepared(self, dev: &Device, watch: Option<SetupWatch<'_>>) -> Result<Prepared<T>> {
         let LinearSystem { request, refines, x0, .. } = self;
         let (source, request) = request.replace(());
+        #[cfg(feature = "ranks")]
+        crate::divided::check_rows(dev, source.rows())?;
         let (operator, matrix, format): (Box<dyn LinOp<T>>, _, _) = match source {
             Source::Matrix(a) => {
                 check_guess(&x0, a.cols())?;

@@ -22,6 +22,10 @@ pub(crate) struct InfoArgs {
     /// Threads [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = threads(), allow_negative_numbers = true)]
     pub(crate) threads: Option<u16>,
+    /// Also say how the rows would be divided among this many ranks: their balance, what they send each other, and how many
+    /// times as fast as one they could be
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
+    pub(crate) ranks: Option<usize>,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }

@@ -21,14 +21,21 @@ pub(crate) struct PlaceArgs {
     /// Threads of the CPU [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = threads(), allow_negative_numbers = true)]
     pub(crate) threads: Option<u16>,
+    /// Divide every system among this many ranks, each a thread of the CPU with rows of its own, which send each other what
+    /// several devices would: the same bits as one, to try and to test
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
+    pub(crate) ranks: Option<usize>,
 }
 
 impl PlaceArgs {
     /// Opens the device that was asked for, or the default one.
     pub(crate) fn open(&self) -> lacuna::Result<Device> {
-        let options =
-            DeviceOptions::default().threads(self.threads.map(usize::from)).device(self.device.clone());
+        let options = DeviceOptions::default()
+            .threads(self.threads.map(usize::from))
+            .device(self.device.clone())
+            .ranks(self.ranks);
         match &self.backend {
+            None if self.ranks.is_some() => lacuna::open_with("cpu", options),
             Some(backend) => lacuna::open_with(backend, options),
             None if options == DeviceOptions::default() => lacuna::default_device(),
             None => lacuna::open_with(lacuna::default_device()?.info().backend, options),

@@ -14,6 +14,7 @@ mod other;
 mod page;
 #[cfg(feature = "png")]
 mod png;
+mod ranks;
 mod solve;
 
 pub(crate) use bench::{Bench, Ran};
