@@ -1,4 +1,5 @@
 //! What the project promises besides equal bits: costs, iterations, solved matrices, its own structure.
+mod book;
 mod guide;
 mod imports;
 mod matrices;
