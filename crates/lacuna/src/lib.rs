@@ -163,17 +163,19 @@ mod pages {
     }
     pages! {
         Readme "README.md"
+        Amg "docs/guide/amg.md"
         Assembly "docs/guide/assembly.md"
         Backends "docs/guide/backends.md"
-        ComingFrom "docs/guide/coming-from.md"
-        Comparing "docs/guide/comparing.md"
-        Converge "docs/guide/converge.md"
+        Devices "docs/guide/devices.md"
+        Embedding "docs/guide/embedding.md"
         Eigenvalues "docs/guide/eigenvalues.md"
         Formats "docs/guide/formats.md"
-        Guide "docs/guide/README.md"
         Methods "docs/guide/methods.md"
+        Operators "docs/guide/operators.md"
+        OwnPreconditioner "docs/guide/own-preconditioner.md"
         Ranks "docs/guide/ranks.md"
         Solving "docs/guide/solving.md"
-        Which "docs/guide/which.md"
+        Time "docs/guide/time.md"
+        Tutorial "docs/guide/tutorial.md"
     }
 }

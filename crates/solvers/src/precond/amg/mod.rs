@@ -103,8 +103,8 @@ impl Amg {
     /// use lacuna_solvers::{Amg, Preconditioner, Setup};
     ///
     /// let a = Spec::parse("gen:elasticity3d:6")?.build::<f64>()?;
-    /// // Nodes of a cube, whose face x = 0 is held: 6 by 7 by 7 are free.
-    /// let node = |k: usize| [k % 6 + 1, k / 6 % 7, k / 42].map(|c| c as f64 / 6.0);
+    /// // Nodes of a cube, of which the face z = 0 is held: 7 by 7 by 6 are free.
+    /// let node = |k: usize| [k % 7, k / 7 % 7, k / 49 + 1].map(|c| c as f64 / 6.0);
     /// let points: Vec<[f64; 3]> = (0..a.rows() / 3).map(node).collect();
     /// let mut amg = Amg::default().rigid_body_modes(&points);
     /// amg.set_up(&a, &mut Setup::new())?;
