@@ -174,7 +174,8 @@ fn anchors(page: &str) -> BTreeSet<String> {
             continue;
         }
         let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-        let anchor: String = kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect();
+        let anchor: String =
+            kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect();
         if !found.insert(anchor.clone()) {
             let again = (1..).map(|k| format!("{anchor}-{k}")).find(|name| !found.contains(name));
             found.extend(again);
@@ -222,12 +223,17 @@ fn blocks_of_a_language_are_run() {
         pages().flat_map(|page| all.complaints_about_blocks(page, &run_as_rust)).collect();
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
     for (language, pages, runner, name) in RUN {
-        let mentions = read(runner).contains(name) || read(runner).contains(&name.replace("docs/guide/", "guide/"));
+        let mentions =
+            read(runner).contains(name) || read(runner).contains(&name.replace("docs/guide/", "guide/"));
         assert!(mentions, "{runner} does not run the blocks of `{language}` of {pages}");
     }
-    let with_rust = |page: &&String| blocks(&all.pages[*page]).iter().any(|(language, _)| *language == "rust");
+    let with_rust =
+        |page: &&String| blocks(&all.pages[*page]).iter().any(|(language, _)| *language == "rust");
     for page in &run_as_rust {
-        assert!(pages().filter(with_rust).any(|with| with == page) || page == "docs/guide/README.md", "{page} has no Rust to run");
+        assert!(
+            pages().filter(with_rust).any(|with| with == page) || page == "docs/guide/README.md",
+            "{page} has no Rust to run"
+        );
     }
 }
 
@@ -236,7 +242,8 @@ fn features_named_in_a_manifest_are_there() {
     let manifest = read("crates/lacuna/Cargo.toml");
     let (_, features) = manifest.split_once("\n[features]\n").unwrap();
     let (features, _) = features.split_once("\n[").unwrap();
-    let known: BTreeSet<_> = features.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name).collect();
+    let known: BTreeSet<_> =
+        features.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name).collect();
     let mut seen = 0;
     for (page, text) in &Documents::all().pages {
         for (_, block) in blocks(text).into_iter().filter(|(language, _)| *language == "toml") {
@@ -268,7 +275,9 @@ fn the_picture_of_the_architecture_is_of_this_code() {
         Err(error) => {
             let required = std::env::var("LACUNA_REQUIRE").unwrap_or_default();
             assert!(!required.split(',').any(|name| name == "python3"), "python3: {error}");
-            eprintln!("*** SKIPPED: the picture of the architecture, since python3 is not there: {error} ***");
+            eprintln!(
+                "*** SKIPPED: the picture of the architecture, since python3 is not there: {error} ***"
+            );
         }
     }
 }
@@ -278,7 +287,8 @@ fn the_picture_of_the_architecture_is_of_this_code() {
 fn what_is_wrong_is_noticed() {
     let page = "docs/guide/a.md";
     let said = |text: &str| -> Vec<String> {
-        let pages = [(page.to_string(), text.to_string()), ("docs/b.md".into(), "# Some `code`, and more\n".into())];
+        let pages =
+            [(page.to_string(), text.to_string()), ("docs/b.md".into(), "# Some `code`, and more\n".into())];
         let documents = Documents { pages: pages.into() };
         let mut said = documents.complaints_about_links(page);
         said.extend(documents.complaints_about_blocks(page, &BTreeSet::new()));
