@@ -29,16 +29,16 @@ fn read(file: &str) -> String {
     std::fs::read_to_string(root().join(file)).unwrap_or_else(|e| panic!("{file}: {e}"))
 }
 
-/// Every page below a folder, and in it.
-fn below(folder: &str, pages: &mut Vec<String>) {
+/// Every file below a folder whose name ends so.
+fn below(folder: &str, end: &str, files: &mut Vec<String>) {
     let entries = std::fs::read_dir(root().join(folder)).unwrap_or_else(|e| panic!("{folder}: {e}"));
     for entry in entries {
         let entry = entry.unwrap();
         let path = format!("{folder}/{}", entry.file_name().to_str().unwrap());
         if entry.path().is_dir() {
-            below(&path, pages);
-        } else if path.ends_with(".md") {
-            pages.push(path);
+            below(&path, end, files);
+        } else if path.ends_with(end) {
+            files.push(path);
         }
     }
 }
@@ -47,8 +47,8 @@ impl Documents {
     /// Those of the repository.
     fn all() -> Self {
         let mut pages = vec!["README.md".into(), "CONTRIBUTING.md".into(), "CHANGELOG.md".into()];
-        below("docs", &mut pages);
-        below(".github", &mut pages);
+        below("docs", ".md", &mut pages);
+        below(".github", ".md", &mut pages);
         let others = ["crates/bench/README.md", "crates/python/README.md", "tests/fuzz/README.md"];
         pages.extend(others.map(String::from));
         let pages: BTreeMap<_, _> = pages.into_iter().map(|page| (page.clone(), read(&page))).collect();
@@ -208,7 +208,7 @@ fn the_table_of_contents_has_each_page_once() {
     let summary = read("docs/SUMMARY.md");
     let mut listed: Vec<_> = links(&summary).into_iter().map(|(_, page)| format!("docs/{page}")).collect();
     let mut pages = Vec::new();
-    below("docs", &mut pages);
+    below("docs", ".md", &mut pages);
     pages.retain(|page| page != "docs/SUMMARY.md");
     listed.sort();
     pages.sort();
@@ -264,6 +264,36 @@ fn no_page_of_the_guide_is_long() {
         let lines = text.lines().count();
         assert!(!page.starts_with("docs/guide/") || lines <= LONGEST, "{page} has {lines} lines");
     }
+}
+
+/// The words of a text that begin with `LACUNA_` after a character.
+fn variables(text: &str, after: char) -> BTreeSet<String> {
+    let ends = |c: char| !(c.is_ascii_uppercase() || c == '_');
+    let words = text.split(after).filter(|word| word.starts_with("LACUNA_"));
+    words.map(|word| word.split(ends).next().unwrap_or_default().to_string()).collect()
+}
+
+/// What the libraries and the command read is in the table of environment variables, and nothing else.
+#[test]
+fn environment_variables_are_documented() {
+    let mut sources = vec!["kernels-cuda/toolkit.sh".to_string(), "crates/cuda/build.rs".into()];
+    for crate_folder in std::fs::read_dir(root().join("crates")).unwrap() {
+        let name = crate_folder.unwrap().file_name().into_string().unwrap();
+        below(&format!("crates/{name}/src"), ".rs", &mut sources);
+    }
+    let mut read_there: BTreeSet<String> =
+        sources.iter().flat_map(|file| variables(&read(file), '"')).collect();
+    read_there.extend(variables(&read("kernels-cuda/toolkit.sh"), '{'));
+    let page = read("docs/guide/devices.md");
+    let (_, table) = page.split_once("## Environment variables").unwrap();
+    let said = variables(table, '`');
+    // The compiler's name at build time, and what tests must not skip.
+    let others = ["LACUNA_RUSTC", "LACUNA_REQUIRE"];
+    let missing = read_there.difference(&said).filter(|name| !others.contains(&name.as_str()));
+    let missing: Vec<_> = missing.collect();
+    assert!(missing.is_empty(), "docs/guide/devices.md has no line for {missing:?}");
+    let unknown: Vec<_> = said.difference(&read_there).collect();
+    assert!(unknown.is_empty() && said.len() > 8, "nothing reads {unknown:?} of docs/guide/devices.md");
 }
 
 /// The picture of the architecture is the one that its script draws from the manifests and the sources.
