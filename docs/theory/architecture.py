@@ -22,9 +22,10 @@ ROWS = [
     [("lacuna-cli", 0.3), ("lacuna-bench", 1.3), ("lacuna-capi", 2.8), ("lacuna-python", 3.8)],
     [("lacuna-measure", 0.8)],
     [("lacuna-sparse", 2)],
-    [("lacuna-solvers", 0), ("lacuna-io", 1), ("lacuna-cpu", 2), ("lacuna-opencl", 3.1), ("lacuna-cuda", 4.2)],
-    [("lacuna-direct", 0), ("lacuna-gpu", 2.8), ("lacuna-drivers", 3.8)],
-    [("lacuna-formats", 1.2), ("lacuna-kernels-opencl", 2.8), ("lacuna-kernels-cuda", 4.8)],
+    [("lacuna-eigen", 0)],
+    [("lacuna-solvers", 0), ("lacuna-io", 1), ("lacuna-ranks", 2), ("lacuna-cpu", 3), ("lacuna-opencl", 4.1), ("lacuna-cuda", 5.2)],
+    [("lacuna-direct", 0), ("lacuna-gpu", 3.8), ("lacuna-drivers", 4.8)],
+    [("lacuna-formats", 1.2), ("lacuna-kernels-opencl", 3.8), ("lacuna-kernels-cuda", 5.8)],
     [("lacuna-engine", 1.2)],
 ]
 # What a crate is, in a few words.
@@ -37,6 +38,8 @@ ABOUT = {
     "lacuna-sparse": "the library, called `lacuna`",
     "lacuna-solvers": "methods, preconditioners",
     "lacuna-io": "files, generators",
+    "lacuna-eigen": "eigenvalues",
+    "lacuna-ranks": "one system on several devices",
     "lacuna-cpu": "backend: CPU",
     "lacuna-opencl": "backend: OpenCL",
     "lacuna-cuda": "backend: CUDA",
