@@ -6,8 +6,8 @@ use crate::observer::Observing;
 use crate::scale::{largest, norm, scaling_exponent};
 use crate::{Factor, Method, Needs, Observer, Outcome, Stop, System, Watch};
 use lacuna_engine::{
-    Cell, Device, Error, Finish, Formula, History, LinOp, Pass, Plan, PlanId, Program, Progress, Reason,
-    Recorder, Result, Run, Scalar, Vector,
+    Cell, Device, Error, Expr, Finish, Formula, History, LinOp, Pass, Plan, PlanId, Program, Progress,
+    Reason, Recorder, Result, Run, Scalar, Vector,
 };
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -345,8 +345,8 @@ impl<T: Scalar> Solver<T> {
     }
 
     /// [`Solver::solve_on_device`] for a right-hand side in the caller's scale, which a function stores in the first vector that it is
-    /// given; the second is for the guess, 0 unless it stores another. The guess and the solution are in both scales the same. No power
-    /// of two brings vectors near 1.
+    /// given; the second is for the guess, 0 unless it stores another, and gets the solution. No power of two brings the right-hand side
+    /// near 1.
     ///
     /// # Errors
     /// Those of the function; device failures.
@@ -355,14 +355,15 @@ impl<T: Scalar> Solver<T> {
         fill: &mut dyn FnMut(Vector<T>, Vector<T>) -> Result<()>,
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
-        let (dev, factor) = (self.plan.device().clone(), self.operator);
+        let (dev, Factor { exponent, negative }) = (self.plan.device().clone(), self.operator);
         dev.clear(self.x)?;
         fill(self.b, self.x)?;
         let start = Instant::now();
-        if !factor.is_one() {
-            let times = Formula::value(factor.of(T::one()));
-            dev.multi_axpy_dot(Pass::new("the factor of the matrix").set(self.b, times * self.b))?;
+        // `A x = b` is `(± 2^e A) (2^-e x) = ± b`: the squares of `b` neither overflow nor underflow for the factor.
+        if negative {
+            dev.multi_axpy_dot(Pass::new("the sign of the matrix").set(self.b, -Expr::from(self.b)))?;
         }
+        self.scale_solution(-exponent)?;
         let norm = match &watch {
             Some(_) => {
                 dev.multi_axpy_dot(Pass::new("norm").dot(self.bb, self.b, self.b))?;
@@ -370,11 +371,46 @@ impl<T: Scalar> Solver<T> {
             }
             None => f64::NAN,
         };
-        self.observe(0);
-        self.run((factor.exponent, self.limit()), norm, watch)?;
+        self.observe(-exponent);
+        self.run((0, self.limit()), norm, watch)?;
+        self.check_norm()?;
+        self.scale_solution(exponent)?;
         self.outcome.time = start.elapsed();
         self.outcome.transfers = Duration::ZERO;
         Ok(&self.outcome)
+    }
+
+    /// Fails if `‖b‖²` underflowed in a solve that was not scaled: it met a tolerance of 0 with anything.
+    fn check_norm(&self) -> Result<()> {
+        let dev = self.plan.device();
+        if dev.read(&[self.bb])?[0].re() != 0.0 {
+            return Ok(());
+        }
+        let large = Formula::value(T::from_real(T::MAX.sqrt()));
+        dev.multi_axpy_dot(
+            Pass::new("a norm that underflowed").set(self.b, large * self.b).dot(self.bb, self.b, self.b),
+        )?;
+        if dev.read(&[self.bb])?[0].re() == 0.0 {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            operation: "a solve for vectors on the device".into(),
+            message:
+                "the squares of the right-hand side underflow; scale it, or solve for vectors on the host"
+                    .into(),
+        })
+    }
+
+    /// `x ← 2^exponent x` on the device.
+    fn scale_solution(&self, exponent: i32) -> Result<()> {
+        if exponent == 0 {
+            return Ok(());
+        }
+        // Either half is a number of the type.
+        let power = |exponent: i32| Formula::value(T::one().scale_by_power_of_two(exponent));
+        let (x, half) = (self.x, exponent / 2);
+        let pass = Pass::new("the factor of the matrix").set(x, power(half) * x);
+        self.plan.device().multi_axpy_dot(pass.set(x, power(exponent - half) * x))
     }
 
     /// Solves for the right-hand side in [`Solver::b`] on the device, starting from the guess in

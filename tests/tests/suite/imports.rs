@@ -17,7 +17,10 @@ const ALLOWED: [(&str, &[&str]); 20] = [
     ("crates/cuda", &["drivers", "engine", "formats", "gpu", "kernels-cuda"]),
     ("crates/solvers", &["engine", "formats", "direct"]),
     ("crates/eigen", &["engine", "formats", "direct", "solvers"]),
-    ("crates/lacuna", &["engine", "formats", "io", "gpu", "cpu", "opencl", "cuda", "ranks", "solvers", "eigen"]),
+    (
+        "crates/lacuna",
+        &["engine", "formats", "io", "gpu", "cpu", "opencl", "cuda", "ranks", "solvers", "eigen"],
+    ),
     ("crates/ranks", &["engine", "formats"]),
     ("crates/measure", &["lacuna"]),
     ("crates/cli", &["lacuna", "measure"]),

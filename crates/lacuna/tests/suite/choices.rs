@@ -373,6 +373,29 @@ fn a_solve_on_the_device_has_the_limits_of_the_system() {
 }
 
 #[test]
+fn a_solve_on_the_device_does_not_believe_a_norm_that_underflowed() {
+    let a = generated("gen:poisson2d:20x20");
+    for (of_a, of_b) in [(1e200, 1.0), (-1e200, 1.0), (1e-200, 1.0), (1.0, 1e-200), (1.0, 0.0)] {
+        let scaled = a.map::<f64>(|v| v * of_a).unwrap();
+        let mut system =
+            LinearSystem::new(scaled.clone()).method("minres").preconditioner("none").prepare().unwrap();
+        let device = system.device().clone();
+        let b = vec![of_b; 400];
+        let solved = system.solve_on_device(&mut |to, _| device.upload(&b, to), None);
+        if of_b == 1e-200 {
+            assert!(solved.unwrap_err().to_string().contains("underflow"));
+            continue;
+        }
+        let (x, outcome) = solved.unwrap();
+        assert!(outcome.converged(), "{of_a:e}: {outcome:?}");
+        let mut found = vec![0.0; 400];
+        device.download(x, &mut found).unwrap();
+        let left = scaled.times(&found).unwrap();
+        assert!(left.iter().all(|v| (v - of_b).abs() < 1e-7), "{of_a:e}");
+    }
+}
+
+#[test]
 fn scaling_rows_and_columns_alike_changes_no_choice() {
     let a = generated("gen:poisson2d:60x60");
     let by = |i: usize| 10f64.powi((i * 7 % 11) as i32 - 5);
