@@ -1,5 +1,4 @@
 //! Several devices of this process as one: each is a rank, on a thread of its own while a program runs.
-use crate::halo::Halo;
 use crate::job::{Job, Maker, Placed};
 use crate::lengths::Lengths;
 use crate::rank::{Outcome, Rank, Stop};
@@ -10,21 +9,12 @@ use lacuna_engine::{
     Matrix, Number, NumberType, Op, OpKind, PlanId, Program, Resource, Result, Run, Scalar, State, Vector,
     Workers, as_one, catching, check_copy, watched, with_number,
 };
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Several devices of this process as one backend. Rank 0 computes on the calling thread.
-///
-/// ```
-/// # use lacuna_engine::{Backend, Device};
-/// # fn parts() -> Vec<Box<dyn lacuna_engine::Divided>> { Vec::new() }
-/// # fn main() -> lacuna_engine::Result<()> {
-/// let none = lacuna_ranks::Group::new(parts());
-/// assert!(none.is_err_and(|error| error.to_string().contains("at least one")));
-/// # Ok(())
-/// # }
-/// ```
 pub struct Group {
     ranks: Vec<Rank>,
     lengths: Lengths,
@@ -66,25 +56,12 @@ impl Group {
         self.poisons = true;
         self
     }
-    /// Number of ranks.
-    pub fn count(&self) -> usize {
-        self.ranks.len()
-    }
-    /// The rows of a length that a rank computes, as they are divided now or would be.
-    pub fn rows(&mut self, n: usize, rank: usize) -> Range<usize> {
-        self.lengths.division(n).rows(rank)
-    }
-    /// What products with a matrix exchange; `None` for a format of another crate, whose operand every rank gathers, and for
-    /// a matrix of another device.
-    pub fn halo(&mut self, a: Matrix) -> Option<Arc<Halo>> {
-        let [rows, cols] = [a.rows, a.cols].map(|n| self.lengths.division(n));
-        self.matrices.get_mut(&a.serial)?.halo(&rows, &cols)
-    }
     /// How the square matrix with the most entries is divided, if there is one and it is known what its format reads.
     pub fn survey(&mut self) -> Option<Survey> {
-        let is_square = |placed: &&mut Placed| placed.format.shape().0 == placed.format.shape().1;
-        let largest =
-            self.matrices.values_mut().filter(is_square).max_by_key(|placed| placed.format.nnz())?;
+        let is_square = |placed: &Placed| placed.format.shape().0 == placed.format.shape().1;
+        let square = self.matrices.iter_mut().filter(|(_, placed)| is_square(placed));
+        // Of several, the first.
+        let (_, largest) = square.max_by_key(|(serial, placed)| (placed.format.nnz(), Reverse(**serial)))?;
         let division = self.lengths.division(largest.format.shape().0);
         let halo = largest.halo(&division, &division)?;
         Some(Survey::new(&largest.format, &division.cuts, &halo))
@@ -251,7 +228,7 @@ impl Backend for Group {
                 let poison = vec![T::from_real(f64::NAN); n];
                 for j in 0..columns {
                     let bytes = bytemuck::cast_slice(&poison);
-                    self.each(|part| part.set_rows(basis.column(j), &[0..n], bytes))?;
+                    self.each(|part| part.set_rows(basis.column(j), std::slice::from_ref(&(0..n)), bytes))?;
                 }
             });
         }

@@ -7,7 +7,7 @@ fn a_solve_on_ranks_writes_what_one_cpu_writes() {
     let bytes = |name: &str| std::fs::read(bench.path(name)).unwrap();
     for (matrix, options) in [
         ("gen:poisson2d:40x41", ""),
-        ("gen:convection:30x31:20", "--method gmres --precond ilu0 --format csr"),
+        ("gen:convection:50x31:20", "--method gmres --precond ilu0 --format csr"),
         ("gen:poisson3d:12x12x12", "--precond amg --refine"),
     ] {
         let one = format!("{matrix} --backend cpu --rhs random:3 --output one.npy {options}");
