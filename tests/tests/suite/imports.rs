@@ -149,7 +149,7 @@ fn a_solver_names_no_backend_and_a_backend_no_solver() {
 #[test]
 fn nothing_from_solvers_upwards_has_unsafe_code() {
     // But where other languages hand in addresses: the interfaces for C and Python.
-    for name in ["solvers", "ranks", "lacuna", "measure", "cli", "bench"] {
+    for name in ["solvers", "eigen", "ranks", "lacuna", "measure", "cli", "bench"] {
         names_none_of(name, &["unsafe"]);
     }
 }
@@ -157,7 +157,7 @@ fn nothing_from_solvers_upwards_has_unsafe_code() {
 /// Functions whose last bit depends on the platform: set-ups take those of `libm`, and roots.
 #[test]
 fn engine_formats_and_solvers_call_no_function_of_the_platform() {
-    for name in ["engine", "formats", "solvers"] {
+    for name in ["engine", "formats", "solvers", "eigen", "ranks"] {
         for (path, text) in sources(name) {
             let (text, _tests) = text.split_once("#[cfg(test)]").unwrap_or((&text, ""));
             for word in

@@ -55,7 +55,7 @@ pub fn nested_dissection(n: usize, ptr: &[u32], columns: &[u32], most: f64) -> O
     let mut found = Dissection { order: rows.clone(), leaves: Vec::new() };
     found.order.extend(dense);
     let (graph, ptr, members) = graph.compressed();
-    let levels = (n as f64 / (LEAF / 2) as f64).log2().max(1.0);
+    let levels = libm::log2(n as f64 / (LEAF / 2) as f64).max(1.0);
     if graph.size() as f64 * levels > most {
         return None;
     }
