@@ -153,11 +153,11 @@ impl<W: Double> Small<W> {
         let n = self.rows;
         let mut q = Small::identity(n);
         let mut below = vec![W::zero(); n.saturating_sub(1)];
-        for k in 0..n.saturating_sub(2) {
+        for (k, below) in below.iter_mut().enumerate().take(n.saturating_sub(2)) {
             let mut v = self.column(k)[k + 1..].to_vec();
             let first = v[0];
             if v[1..].iter().all(|v| *v == W::zero()) {
-                below[k] = first;
+                *below = first;
                 continue;
             }
             let (norm, size) = (length(&v), length(&v[..1]));
@@ -175,7 +175,7 @@ impl<W: Double> Small<W> {
                 let by = twice * v.conj();
                 q.column_mut(k + 1 + j).iter_mut().zip(&image_of_v).for_each(|(q, w)| *q -= *w * by);
             }
-            below[k] = image;
+            *below = image;
         }
         if n > 1 {
             below[n - 2] = self.at(n - 1, n - 2);
@@ -244,9 +244,8 @@ impl<W: Double> Small<W> {
             for k in 0..self.rows {
                 column[k] = column[k].quotient(self.at(k, k));
                 let by = column[k];
-                for i in k + 1..self.rows {
-                    column[i] -= self.at(i, k) * by;
-                }
+                let below = column[k + 1..].iter_mut().zip(&self.column(k)[k + 1..]);
+                below.for_each(|(v, l)| *v -= *l * by);
             }
         }
     }

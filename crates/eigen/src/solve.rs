@@ -32,6 +32,9 @@ enum Method {
     Lanczos,
 }
 
+/// A matrix on the device.
+type Stored<T> = Owned<Matrix<T>>;
+
 /// A problem on a device.
 pub(crate) struct Task<'d, T: Scalar> {
     problem: EigenProblem<T>,
@@ -139,7 +142,7 @@ impl<'d, T: Scalar> Task<'d, T> {
         self.dev.matrix(convert(a, name)?)
     }
 
-    fn operators(&self) -> Result<(Owned<Matrix<T>>, Option<Owned<Matrix<T>>>)> {
+    fn operators(&self) -> Result<(Stored<T>, Option<Stored<T>>)> {
         let mass = self.problem.mass.as_ref().map(|b| self.placed(b)).transpose()?;
         Ok((self.placed(&self.problem.a)?, mass))
     }

@@ -72,7 +72,7 @@ pub(crate) fn normalise<T: Scalar>(b: Option<&Csr<T>>, vectors: &mut [Vec<T>]) -
         }
         let by = 1.0 / (size * whole.sqrt());
         let phase = T::from_parts(largest.re() * by, -largest.im() * by);
-        x.iter_mut().for_each(|v| *v = *v * phase);
+        x.iter_mut().for_each(|v| *v *= phase);
     }
     Ok(())
 }

@@ -68,9 +68,9 @@ fn small<W: Double>() {
         let (values, vectors) = a.clone().hermitian_eigen().unwrap();
         assert!(values.windows(2).all(|pair| pair[0] <= pair[1]));
         let (image, product) = (a.times(&vectors), vectors.adjoint_times(&vectors));
-        for j in 0..n {
+        for (j, value) in values.iter().enumerate() {
             for i in 0..n {
-                let off = image.at(i, j) - vectors.at(i, j) * W::from_real(values[j]);
+                let off = image.at(i, j) - vectors.at(i, j) * W::from_real(*value);
                 assert!(off.modulus() < 1e-13 * n as f64, "{n}: {off}");
                 let identity = if i == j { 1.0 } else { 0.0 };
                 assert!((product.at(i, j) - W::from_real(identity)).modulus() < 1e-13 * n as f64);
