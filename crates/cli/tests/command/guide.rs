@@ -4,10 +4,12 @@ use std::path::Path;
 use std::process::Command;
 
 /// Shortens commands of the guide: words in them, and their replacements.
-const SHORTER: [(&str, &str); 4] = [
+const SHORTER: [(&str, &str); 5] = [
     ("gen:poisson3d:100x100x100", "gen:poisson3d:9x9x9"),
     ("--backends cuda,opencl,opencl:1,cpu", "gen:poisson2d:9x9 --backends cpu"),
     ("--peers target/peers/peers.jsonl", "gen:poisson2d:9x9 --peers peers.jsonl"),
+    // A few rows are not divided.
+    ("A.mtx --ranks", "gen:poisson2d:40x40 --ranks"),
     ("lacuna compare", "lacuna compare --rounds 1 --time-limit 1"),
 ];
 
