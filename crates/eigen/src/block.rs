@@ -55,11 +55,11 @@ impl<'a, T: Scalar> Block<'a, T> {
     /// Room for `most` columns, of which `values` are eigenvectors.
     pub(crate) fn new(
         dev: &'a Device,
-        [a, b, m]: [Option<&'a dyn LinOp<T>>; 3],
+        a: &'a dyn LinOp<T>,
+        [b, m]: [Option<&'a dyn LinOp<T>>; 2],
         values: usize,
         most: usize,
     ) -> Result<Self> {
-        let a = a.expect("an operator");
         let n = a.shape().0;
         Ok(Block {
             dev,

@@ -2,7 +2,7 @@
 use crate::lanczos::Moved;
 use crate::outcome::Complete;
 use crate::problem::Check;
-use crate::search::{self, Found, Goal, Watching};
+use crate::search::{Found, Goal, Search, Watching};
 use crate::shift::{Shifted, shifted};
 use crate::small::Small;
 use lacuna_engine::{Error, LinOp, Reason, Result, Scalar};
@@ -10,7 +10,7 @@ use lacuna_formats::{Csr, parallel};
 use std::time::Duration;
 
 /// A method that searches one end of the spectrum.
-pub(crate) type Method<'m, T> = dyn Fn(&search::Search<'_, T>, Watching<'_>) -> Result<Found<T>> + 'm;
+pub(crate) type Method<'m, T> = dyn Fn(&Search<'_, T>, Watching<'_>) -> Result<Found<T>> + 'm;
 
 /// A count takes no longer than the search did, or than this.
 const LEAST: f64 = 0.5;
@@ -31,7 +31,7 @@ pub(crate) enum Verdict<T> {
 }
 
 /// What the completeness of a search is judged by.
-pub(crate) struct Search<'a, T: Scalar> {
+pub(crate) struct Completeness<'a, T: Scalar> {
     pub(crate) a: &'a Csr<T>,
     pub(crate) b: Option<&'a Csr<T>>,
     pub(crate) largest: bool,
@@ -40,12 +40,12 @@ pub(crate) struct Search<'a, T: Scalar> {
     pub(crate) took: Duration,
 }
 
-impl<T: Scalar> Search<'_, T> {
+impl<T: Scalar> Completeness<'_, T> {
     /// The verdict on the first values of a search, all of whose pairs have converged.
     pub(crate) fn look(
         &self,
         found: &mut Found<T>,
-        searched: &search::Search<'_, T>,
+        searched: &Search<'_, T>,
         method: &Method<'_, T>,
         watch: Watching<'_>,
     ) -> Result<Verdict<T>> {
@@ -118,7 +118,7 @@ impl<T: Scalar> Search<'_, T> {
     fn other(
         &self,
         found: &mut Found<T>,
-        searched: &search::Search<'_, T>,
+        searched: &Search<'_, T>,
         count: usize,
         beyond: Option<f64>,
         method: &Method<'_, T>,
@@ -139,10 +139,9 @@ impl<T: Scalar> Search<'_, T> {
         }
         let cells = dev.cells::<T>(columns)?;
         let operator = Moved { a: searched.a, by: *basis, cells: *cells, up: !self.largest };
-        let again = search::Search {
+        let again = Search {
             a: &operator as &dyn LinOp<T>,
             count,
-            columns: 0,
             seed: searched.seed + columns as u32,
             start: &[],
             beyond,

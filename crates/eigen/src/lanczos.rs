@@ -39,7 +39,7 @@ pub(crate) fn lanczos<T: Scalar>(
 ) -> Result<Found<T>> {
     let n = search.a.shape().0;
     let wanted = search.count;
-    let columns = (2 * wanted + 12).max(24).max(search.columns).min(n);
+    let columns = (2 * wanted + 12).max(24).min(n);
     if wanted >= n || columns < wanted + 2 {
         return Err(Error::Unsupported {
             operation: "lanczos".into(),

@@ -29,7 +29,7 @@ pub(crate) fn guards(count: usize) -> usize {
 pub(crate) fn lobpcg<T: Scalar>(search: &Search<'_, T>, watch: Watching<'_>) -> Result<Found<T>> {
     let n = search.a.shape().0;
     let wanted = search.count;
-    let m = search.columns.max(wanted + guards(wanted)).max(search.start.len());
+    let m = (wanted + guards(wanted)).max(search.start.len());
     if 3 * m > n {
         return Err(Error::Unsupported {
             operation: "lobpcg".into(),
@@ -39,9 +39,12 @@ pub(crate) fn lobpcg<T: Scalar>(search: &Search<'_, T>, watch: Watching<'_>) -> 
             ),
         });
     }
-    let operators = [Some(search.a), search.b, search.m];
-    let mut this =
-        Lobpcg { block: Block::new(search.dev, operators, m, 3 * m)?, search, m, values: Vec::new() };
+    let mut this = Lobpcg {
+        block: Block::new(search.dev, search.a, [search.b, search.m], m, 3 * m)?,
+        search,
+        m,
+        values: Vec::new(),
+    };
     this.begin()?;
     this.iterate(watch)
 }

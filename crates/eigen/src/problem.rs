@@ -157,7 +157,7 @@ impl<T: Scalar> EigenProblem<T> {
         self.seed = seed;
         self
     }
-    /// Vectors to begin with, such as those of a matrix that is near.
+    /// Vectors to begin with, such as those of a matrix that is near; `lanczos` takes the first.
     pub fn start(mut self, vectors: Vec<Vec<T>>) -> Self {
         self.start = vectors;
         self

@@ -19,8 +19,6 @@ pub(crate) struct Search<'a, T: Scalar> {
     pub(crate) b: Option<&'a dyn LinOp<T>>,
     pub(crate) m: Option<&'a dyn LinOp<T>>,
     pub(crate) count: usize,
-    /// Columns of a block, if more than usual.
-    pub(crate) columns: usize,
     pub(crate) largest: bool,
     pub(crate) goal: Goal,
     pub(crate) limit: u64,

@@ -1,5 +1,5 @@
 //! Solves an eigenvalue problem: places it on a device, searches, checks, and searches again for what was missed.
-use crate::complete::{APART, Search as Completeness, Verdict};
+use crate::complete::{APART, Completeness, Verdict};
 use crate::lanczos::{End, lanczos};
 use crate::lobpcg::{guards, lobpcg};
 use crate::outcome::{Complete, Eigen, EigenOutcome};
@@ -186,7 +186,6 @@ impl<'d, T: Scalar> Task<'d, T> {
             b,
             m,
             count: self.problem.count,
-            columns: 0,
             largest: self.problem.which == Which::Largest,
             goal: self.goal,
             limit: self.problem.max_iters,
