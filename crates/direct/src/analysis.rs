@@ -1,7 +1,7 @@
 //! Which kind of factors a matrix gets, and what they cost.
 use crate::Number;
 use crate::cost::Cost;
-use crate::failure::{OPERATION, unsupported};
+use crate::failure::{OPERATION, failed, unsupported};
 use crate::hermitian::{HermitianPlan, lacks_pivots};
 use crate::lu::LuPlan;
 use crate::pivoted::PivotedPlan;
@@ -61,10 +61,19 @@ impl Analysis {
     /// # Errors
     /// [`Error::Unsupported`] for a structurally singular matrix, [`Error::Shape`] for one that is not square.
     pub fn of<W: Number>(a: &Csr<W>) -> Result<Self> {
-        compiled_here!(W: Number [f64, Complex64], |a: &Csr<W>| -> Result<Analysis> {
+        Analysis::within(a, f64::INFINITY)?.ok_or_else(|| failed("it has no order"))
+    }
+
+    /// The same for factors that are only wanted if they take so many seconds at most. None if looking for an order takes too large a
+    /// part of this time; and no better one is sought where it is not expected to bring them that far.
+    ///
+    /// # Errors
+    /// As [`Analysis::of`].
+    pub fn within<W: Number>(a: &Csr<W>, seconds: f64) -> Result<Option<Self>> {
+        compiled_here!(W: Number [f64, Complex64], |a: &Csr<W>, seconds: f64| -> Result<Option<Analysis>> {
             check_square(a)?;
             if check_hermitian(OPERATION, a).is_err() {
-                return Analysis::planned(a, Kind::Sparse);
+                return Analysis::planned(a, Kind::Sparse, seconds);
             }
             let diagonal = a.diagonal();
             let may_be_definite =
@@ -74,8 +83,8 @@ impl Analysis {
                 false if lacks_pivots(a) => Kind::Sparse,
                 false => Kind::Symmetric,
             };
-            Analysis::planned(a, kind)
-        })(a)
+            Analysis::planned(a, kind, seconds)
+        })(a, seconds)
     }
 
     /// For a kind of factors; of [`Kind::Sparse`] and [`Kind::Fronts`] that which promises less time.
@@ -88,20 +97,21 @@ impl Analysis {
             if matches!(kind, Kind::Cholesky | Kind::Symmetric) {
                 check_hermitian(OPERATION, a)?;
             }
-            Analysis::planned(a, kind)
+            Analysis::planned(a, kind, f64::INFINITY)?.ok_or_else(|| failed("it has no order"))
         })(a, kind)
     }
 
-    /// For a kind whose needs the matrix meets.
-    pub(crate) fn planned<W: Number>(a: &Csr<W>, kind: Kind) -> Result<Self> {
+    /// For a kind whose needs the matrix meets; see [`Analysis::within`].
+    pub(crate) fn planned<W: Number>(a: &Csr<W>, kind: Kind, within: f64) -> Result<Option<Self>> {
         let plan = match kind {
             Kind::Cholesky | Kind::Symmetric => {
-                Plan::Hermitian(HermitianPlan::of(a, kind == Kind::Cholesky)?, kind)
+                let plan = HermitianPlan::of(a, kind == Kind::Cholesky, within)?;
+                plan.map(|plan| Plan::Hermitian(plan, kind))
             }
-            Kind::Sparse | Kind::Fronts => Plan::Blocks(LuPlan::of(a)?),
-            Kind::Pivoted => Plan::Pivoted(PivotedPlan::of(a)?),
+            Kind::Sparse | Kind::Fronts => LuPlan::of(a, within)?.map(Plan::Blocks),
+            Kind::Pivoted => Some(Plan::Pivoted(PivotedPlan::of(a)?)),
         };
-        Ok(Analysis { plan, rows: a.rows() })
+        Ok(plan.map(|plan| Analysis { plan, rows: a.rows() }))
     }
 
     /// The kind of factors.

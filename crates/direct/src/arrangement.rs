@@ -34,24 +34,25 @@ pub(crate) struct Arrangement {
 }
 
 impl Arrangement {
-    /// With rows and columns scaled by their largest entries, and a diagonal without zeros.
-    pub(crate) fn structural<W: Number>(a: &Csr<W>) -> Result<Self> {
+    /// With rows and columns scaled by their largest entries, and a diagonal without zeros. None, as for all that make one, if an order
+    /// takes too large a part of the seconds that factors may take.
+    pub(crate) fn structural<W: Number>(a: &Csr<W>, within: f64) -> Result<Option<Self>> {
         let (rows, columns) = scales(a);
-        Arrangement::with(a, None, rows, columns)
+        Arrangement::with(a, None, (rows, columns), within)
     }
 
     /// With the heaviest diagonal, scaled to one.
-    pub(crate) fn weighted<W: Number>(a: &Csr<W>) -> Result<Self> {
+    pub(crate) fn weighted<W: Number>(a: &Csr<W>, within: f64) -> Result<Option<Self>> {
         let ScaledDiagonal { order, rows, columns } = scaled_diagonal(a).ok_or_else(unmatched)?;
-        Arrangement::with(a, Some(&order), rows, columns)
+        Arrangement::with(a, Some(&order), (rows, columns), within)
     }
 
     fn with<W: Number>(
         a: &Csr<W>,
         matched: Option<&Permutation>,
-        row_scales: Vec<i32>,
-        column_scales: Vec<i32>,
-    ) -> Result<Self> {
+        (row_scales, column_scales): (Vec<i32>, Vec<i32>),
+        within: f64,
+    ) -> Result<Option<Self>> {
         interrupt::check()?;
         let blocks = block_triangular(a, matched).ok_or_else(unmatched)?;
         interrupt::check()?;
@@ -60,10 +61,12 @@ impl Arrangement {
         let mut local = Local::new(a.cols())?;
         for w in borders.windows(2) {
             let places = w[0]..w[1];
-            counts.push(local.order(a, &mut rows[places.clone()], &mut columns[places])?);
+            let count = local.order(a, &mut rows[places.clone()], &mut columns[places], within)?;
+            let Some(count) = count else { return Ok(None) };
+            counts.push(count);
         }
         let is_weighted = matched.is_some();
-        Ok(Arrangement { rows, columns, borders, counts, row_scales, column_scales, is_weighted })
+        Ok(Some(Arrangement { rows, columns, borders, counts, row_scales, column_scales, is_weighted }))
     }
 
     /// Finds the scales for other values on the same pattern.
@@ -136,10 +139,16 @@ impl Local {
     }
 
     /// Orders the rows and columns of a block.
-    fn order<W: Number>(&mut self, a: &Csr<W>, rows: &mut [u32], columns: &mut [u32]) -> Result<Count> {
+    fn order<W: Number>(
+        &mut self,
+        a: &Csr<W>,
+        rows: &mut [u32],
+        columns: &mut [u32],
+        within: f64,
+    ) -> Result<Option<Count>> {
         let n = rows.len();
         if n <= 2 {
-            return Ok(Count::dense(n));
+            return Ok(Some(Count::dense(n)));
         }
         columns.iter().enumerate().for_each(|(k, &j)| self.place[j as usize] = k as u32);
         self.ptr.clear();
@@ -152,15 +161,15 @@ impl Local {
         }
         columns.iter().for_each(|&j| self.place[j as usize] = NONE);
         let (ptr, inside) = (mem::take(&mut self.ptr), mem::take(&mut self.rows));
-        let ordered = move || (order(n, &ptr, &inside), ptr, inside);
+        let ordered = move || (order(n, &ptr, &inside, within), ptr, inside);
         let (found, ptr, inside) = interrupt::aside(n >= LARGE, ordered)?;
         (self.ptr, self.rows) = (ptr, inside);
-        let Order { order, count } = found?;
+        let Some(Order { order, count }) = found? else { return Ok(None) };
         for places in [rows, columns] {
             let former = places.to_vec();
             places.iter_mut().zip(&order).for_each(|(to, &k)| *to = former[k as usize]);
         }
-        Ok(count)
+        Ok(Some(count))
     }
 }
 

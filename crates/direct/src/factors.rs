@@ -88,7 +88,7 @@ impl<W: Number> Factors<W> {
                 Err(error) if !is_final(&error) => {
                     // The error of the last kind says most. A matrix that has a Hermitian kind has the next one too.
                     let Some(kind) = next(kind) else { return Err(error) };
-                    analysis = Analysis::planned(a, kind)?;
+                    analysis = Analysis::as_kind(a, kind)?;
                 }
                 made => return made,
             }

@@ -1,7 +1,7 @@
 //! Hermitian factorisations by `faer`: `L Lᴴ`, and `L B Lᴴ` with pivots of one and two rows within supernodes.
 use crate::cost::{Cost, Count};
 use crate::failure::{failed, filled, guarded, memory, refused, with_room};
-use crate::order::dissected;
+use crate::order::{by_minimum_degree, dissected};
 use crate::{Inertia, Number};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::perm::PermRef;
@@ -38,7 +38,7 @@ pub(crate) struct HermitianPlan {
 }
 
 impl HermitianPlan {
-    pub(crate) fn of<W: Number>(a: &Csr<W>, is_definite: bool) -> Result<Self> {
+    pub(crate) fn of<W: Number>(a: &Csr<W>, is_definite: bool, within: f64) -> Result<Option<Self>> {
         let n = a.rows();
         let supernodal_flop_ratio_threshold = match is_definite {
             true => SupernodalThreshold(SUPERNODES),
@@ -57,23 +57,29 @@ impl HermitianPlan {
                     Ok((symbolic, count, if is_definite { seconds } else { INDEFINITE * seconds }))
                 })
             };
-            // A diagonal matrix stays as it is.
-            let is_diagonal = columns.len() == n;
-            let usual = if is_diagonal { SymmetricOrdering::Identity } else { SymmetricOrdering::Amd };
-            let mut best = counted(usual)?;
-            // The operations of LU factors are counted.
-            if let Some(other) = dissected(n, &ptr, &columns, best.2, 2.0 * best.1.operations)? {
+            let in_order = |order: &[u32]| {
                 let mut inverse = filled(0u32, n)?;
-                other.order.iter().enumerate().for_each(|(k, &i)| inverse[i as usize] = k as u32);
-                let other = PermRef::new_checked(&other.order, &inverse, n);
-                let other = counted(SymmetricOrdering::Custom(other))?;
+                order.iter().enumerate().for_each(|(k, &i)| inverse[i as usize] = k as u32);
+                counted(SymmetricOrdering::Custom(PermRef::new_checked(order, &inverse, n)))
+            };
+            // A diagonal matrix stays as it is.
+            if columns.len() == n {
+                return counted(SymmetricOrdering::Identity).map(Some);
+            }
+            let Some(usual) = by_minimum_degree(n, &ptr, &columns, within)? else { return Ok(None) };
+            let mut best = in_order(&usual.order)?;
+            // The operations of LU factors are counted.
+            if let Some(other) = dissected(n, &ptr, &columns, within, (best.2, 2.0 * best.1.operations))? {
+                let other = in_order(&other.order)?;
                 if other.2 < best.2 {
                     best = other;
                 }
             }
-            Ok(best)
+            Ok(Some(best))
         };
-        let (symbolic, count, seconds) = interrupt::aside(n >= LARGE, found)??;
+        let Some((symbolic, count, seconds)) = interrupt::aside(n >= LARGE, found)?? else {
+            return Ok(None);
+        };
         let size = if W::KIND.is_complex() { 16.0 } else { 8.0 };
         let cost = Cost {
             entries: count.entries,
@@ -81,7 +87,7 @@ impl HermitianPlan {
             bytes: count.entries * size,
             seconds,
         };
-        Ok(HermitianPlan { symbolic: Arc::new(symbolic), is_definite, cost })
+        Ok(Some(HermitianPlan { symbolic: Arc::new(symbolic), is_definite, cost }))
     }
 }
 

@@ -31,15 +31,16 @@ pub(crate) struct LuPlan {
 }
 
 impl LuPlan {
-    pub(crate) fn of<W: Number>(a: &Csr<W>) -> Result<Self> {
+    pub(crate) fn of<W: Number>(a: &Csr<W>, within: f64) -> Result<Option<Self>> {
         let is_weak = is_weak(a);
         let limit = if is_weak { DENSE_IF_WEAK } else { DENSE };
-        let mut arrangement = Arrangement::structural(a)?;
+        let Some(mut arrangement) = Arrangement::structural(a, within)? else { return Ok(None) };
         // Any entries stand in place of zeros on the diagonal until they are matched by weights.
         let has_zeros = || a.diagonal().iter().any(|d| *d == W::zero());
         let enough = |limit: f64| dense(&arrangement, limit).next().is_some();
         if is_weak && (enough(limit) || enough(DENSE) && has_zeros()) {
-            arrangement = Arrangement::weighted(a)?;
+            let Some(weighted) = Arrangement::weighted(a, within)? else { return Ok(None) };
+            arrangement = weighted;
         }
         let blocks: Vec<Range<usize>> = dense(&arrangement, limit).collect();
         let mut trees = Vec::new();
@@ -50,7 +51,7 @@ impl LuPlan {
             }
         }
         let cost = cost(a, &arrangement, &trees);
-        Ok(LuPlan { arrangement, trees, cost })
+        Ok(Some(LuPlan { arrangement, trees, cost }))
     }
 
     /// The blocks, and whether each is factored by fronts.

@@ -1,17 +1,19 @@
 //! Orders of elimination, and what factors cost in them.
 use crate::cost::Count;
-use crate::failure::{failed, filled, memory};
-use faer::dyn_stack::MemStack;
-use faer::sparse::SymbolicSparseColMatRef;
-use faer::sparse::linalg::amd;
-use lacuna_engine::Result;
-use lacuna_formats::nested_dissection;
+use crate::failure::{filled, unsupported};
+use lacuna_engine::{Error, Result};
+use lacuna_formats::{minimum_degree, nested_dissection};
 
 /// Seconds of nested dissection for an entry of the matrix and for a unit of its work, and of an operation of LU factors.
 const DISSECTION: [f64; 2] = [3e-8, 6e-8];
 const OPERATION: f64 = 2e-11;
+/// Seconds for a place of a list that minimum degree looks at, and the part of the time of factors that it may take.
+const LOOK: f64 = 1e-8;
+const LOOKING: f64 = 0.5;
 /// Nested dissection is tried if the factors are expected to take this many times its own time.
 const WORTH: f64 = 3.0;
+/// The least part of their time in the order of minimum degree to which nested dissection is expected to bring factors.
+const LEAST: f64 = 0.1;
 /// The part of the operations in the order of minimum degree that must not be exceeded.
 const BETTER: f64 = 0.9;
 const NONE: u32 = u32::MAX;
@@ -23,35 +25,41 @@ pub(crate) struct Order {
 }
 
 /// An order of little fill for the pattern `A + Aᵀ` of a square matrix: approximate minimum degree, or nested dissection where that
-/// takes fewer operations, if the factors are expensive enough to look for it. The rows of column `j` are `rows[ptr[j]..ptr[j + 1]]`, in
-/// any order.
-pub(crate) fn order(n: usize, ptr: &[u32], rows: &[u32]) -> Result<Order> {
-    let found = minimum_degree(n, ptr, rows)?;
+/// takes fewer operations, if the factors are expensive enough to look for it, and may then take no more than so many seconds. The rows
+/// of column `j` are `rows[ptr[j]..ptr[j + 1]]`, in any order. None if looking for it takes too large a part of that time.
+pub(crate) fn order(n: usize, ptr: &[u32], rows: &[u32], within: f64) -> Result<Option<Order>> {
+    let Some(found) = by_minimum_degree(n, ptr, rows, within)? else { return Ok(None) };
     let operations = found.count.operations;
-    Ok(dissected(n, ptr, rows, OPERATION * operations, operations)?.unwrap_or(found))
+    Ok(dissected(n, ptr, rows, within, (OPERATION * operations, operations))?.or(Some(found)))
 }
 
-fn minimum_degree(n: usize, ptr: &[u32], rows: &[u32]) -> Result<Order> {
-    let pattern = SymbolicSparseColMatRef::new_unsorted_checked(n, n, ptr, None, rows);
-    let (mut order, mut inverse) = (filled(0u32, n)?, filled(0u32, n)?);
-    let mut memory = memory(amd::order_maybe_unsorted_scratch::<u32>(n, rows.len()))?;
-    let stack = MemStack::new(&mut memory);
-    let found = amd::order_maybe_unsorted(&mut order, &mut inverse, pattern, Default::default(), stack)
-        .map_err(failed)?;
-    let count = Count { entries: 2.0 * found.n_div + n as f64, operations: 2.0 * found.n_mult_subs_lu };
-    Ok(Order { order, count })
+/// The order of minimum degree, unless looking for it takes too large a part of the seconds that factors may take.
+pub(crate) fn by_minimum_degree(n: usize, ptr: &[u32], rows: &[u32], within: f64) -> Result<Option<Order>> {
+    let Some(found) = minimum_degree(n, ptr, rows, LOOKING * within / LOOK)? else {
+        return if within.is_finite() { Ok(None) } else { Err(too_large()) };
+    };
+    let count = Count { entries: 2.0 * found.entries + n as f64, operations: 2.0 * found.operations };
+    Ok(Some(Order { order: found.order, count }))
 }
 
-/// Nested dissection, if it may be worth its time beside factors that take so many seconds and operations, and if it takes fewer.
+fn too_large() -> Error {
+    unsupported("the matrix has too many entries for an order of elimination")
+}
+
+/// Nested dissection, if it may be worth its time beside factors that take so many seconds and operations, and bring them within the
+/// seconds that they may take; and if it takes fewer operations.
 pub(crate) fn dissected(
     n: usize,
     ptr: &[u32],
     rows: &[u32],
-    seconds: f64,
-    operations: f64,
+    within: f64,
+    (seconds, operations): (f64, f64),
 ) -> Result<Option<Order>> {
+    if LEAST * seconds > within {
+        return Ok(None);
+    }
     let [entry, unit] = DISSECTION;
-    let most = (seconds / WORTH - entry * rows.len() as f64) / unit;
+    let most = (seconds.min(within) / WORTH - entry * rows.len() as f64) / unit;
     if most < n as f64 {
         return Ok(None);
     }
@@ -84,7 +92,8 @@ impl Leaf {
             self.ptr.push(self.rows.len() as u32);
         }
         vertices.iter().for_each(|&i| self.place[i as usize] = NONE);
-        let found = minimum_degree(vertices.len(), &self.ptr, &self.rows)?;
+        let found = minimum_degree(vertices.len(), &self.ptr, &self.rows, f64::INFINITY)?;
+        let found = found.ok_or_else(too_large)?;
         let former = vertices.to_vec();
         vertices.iter_mut().zip(found.order).for_each(|(to, k)| *to = former[k as usize]);
         Ok(())

@@ -41,6 +41,7 @@ pub use order::colours::{by_colours, greedy_colours};
 pub use order::components::{BlockTriangular, block_triangular};
 pub use order::dissection::{Dissection, nested_dissection};
 pub use order::matching::matching;
+pub use order::minimum_degree::{MinimumDegree, minimum_degree};
 pub use order::parts::{compact_parts, parts};
 pub use order::permutation::Permutation;
 pub use order::reorder::{

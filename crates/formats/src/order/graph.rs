@@ -12,6 +12,40 @@ pub(crate) struct Graph {
     neighbours: Vec<u32>,
 }
 
+/// The graph of `A + Aᵀ` of a pattern of `n` rows, whose columns may be in any order, without what is no row, and the diagonal: where
+/// the neighbours of each row begin, and these.
+pub(crate) fn mirrored(n: usize, ptr: &[u32], columns: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let row = |i: usize| match ptr.get(i..i + 2) {
+        Some(&[from, end]) => columns.get(from as usize..end as usize).unwrap_or(&[]),
+        _ => &[],
+    };
+    let row = |i: usize| row(i).iter().copied().filter(move |&j| (j as usize) < n && j as usize != i);
+    let mut start = vec![0u32; n + 1];
+    (0..n).flat_map(row).for_each(|j| start[j as usize + 1] += 1);
+    (0..n).for_each(|k| start[k + 1] += start[k]);
+    let mut mirror = vec![0u32; start[n] as usize];
+    let mut next = start.clone();
+    for i in 0..n {
+        for j in row(i) {
+            mirror[next[j as usize] as usize] = i as u32;
+            next[j as usize] += 1;
+        }
+    }
+    let (mut starts, mut to) = (Vec::with_capacity(n + 1), Vec::with_capacity(2 * mirror.len()));
+    starts.push(0);
+    let mut met = vec![u32::MAX; n];
+    for i in 0..n {
+        let of_column = mirror[start[i] as usize..start[i + 1] as usize].iter().copied();
+        for j in row(i).chain(of_column) {
+            if std::mem::replace(&mut met[j as usize], i as u32) != i as u32 {
+                to.push(j);
+            }
+        }
+        starts.push(to.len() as u32);
+    }
+    (starts, to)
+}
+
 impl Graph {
     /// The graph of `A + Aᵀ`, without columns that are no rows.
     ///

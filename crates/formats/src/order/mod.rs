@@ -7,6 +7,7 @@ pub(crate) mod dissection;
 pub(crate) mod graph;
 pub(crate) mod logarithm;
 pub(crate) mod matching;
+pub(crate) mod minimum_degree;
 pub(crate) mod parts;
 pub(crate) mod permutation;
 pub(crate) mod reorder;

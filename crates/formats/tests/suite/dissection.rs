@@ -3,7 +3,7 @@ use lacuna_formats::{Dissection, nested_dissection};
 use proptest::prelude::*;
 
 /// Rows with their columns, as arrays.
-fn pattern(rows: &[Vec<u32>]) -> (Vec<u32>, Vec<u32>) {
+pub(crate) fn pattern(rows: &[Vec<u32>]) -> (Vec<u32>, Vec<u32>) {
     let mut ptr = vec![0];
     rows.iter().for_each(|row| ptr.push(ptr[ptr.len() - 1] + row.len() as u32));
     (ptr, rows.concat())
@@ -35,7 +35,7 @@ fn checked(rows: &[Vec<u32>]) -> Dissection {
 }
 
 /// A grid in three dimensions, of which each point is coupled with the next along each axis.
-fn grid(side: usize) -> Vec<Vec<u32>> {
+pub(crate) fn grid(side: usize) -> Vec<Vec<u32>> {
     let strides = [1, side, side * side];
     let n = side.pow(3);
     let next =

@@ -9,6 +9,7 @@ mod factor;
 mod formats;
 mod interop;
 mod interpolation;
+mod minimum_degree;
 mod operators;
 mod packed;
 mod pkt;

@@ -105,7 +105,7 @@ pub(super) fn considered<T: Scalar>(mut plan: Plan, facts: &Facts<T>) -> Plan {
         return plan;
     }
     // They complete a diagonal of their own: rows in another order change little.
-    let counted = || facts.factors().map(|counted| counted.seconds);
+    let counted = || facts.factors(iterating).map(|counted| counted.seconds);
     let known = facts.expected_factors().filter(|seconds| *seconds > iterating);
     let Some(seconds) = known.or_else(counted) else { return plan };
     plan.others[at].cost = Cost::Known(Duration::from_secs_f64(seconds));

@@ -124,11 +124,11 @@ impl<T: Scalar> Facts<T> {
         self.expected_factors
     }
 
-    /// The complete factors of the matrix, counted, if it may have any.
-    pub(super) fn factors(&self) -> Option<&Counted<T>> {
+    /// The complete factors of the matrix, counted, if it may have any, for those who want them within so many seconds.
+    pub(super) fn factors(&self, within: f64) -> Option<&Counted<T>> {
         let counted = || {
             let mut made = preconditioner::<T>(DIRECT).ok()??;
-            let seconds = made.expected_setup(&self.a).ok()??;
+            let seconds = made.expected_setup(&self.a, within).ok()??;
             Some(Counted { made, seconds })
         };
         self.factors.get_or_init(counted).as_ref()

@@ -1,6 +1,7 @@
 //! Estimates the cost of candidates, and sets them up when they are reached.
 use super::continuation::Continuation;
 use super::factor::unless_lost;
+use super::pace::Pace;
 use super::plan::Candidate;
 use super::queue::Queue;
 use super::resident::record;
@@ -10,6 +11,10 @@ use crate::{
 };
 use lacuna_engine::{Error, Result, Scalar};
 use std::time::Instant;
+
+/// Seconds in which a candidate is wanted at least, and how many times as long it takes where that could not be counted.
+const LEAST: f64 = 2.0;
+const LONGER: f64 = 4.0;
 
 /// Whether an error says that a preconditioner does not suit the matrix.
 pub(super) fn is_refusal(error: &Error) -> bool {
@@ -29,9 +34,14 @@ impl<T: Scalar> Continuation<'_, T> {
         let Some(candidate) = self.queue.take_uncounted() else { return Ok(()) };
         let named = candidate.preconditioner.as_ref().map(|chosen| preconditioner::<T>(&chosen.name));
         let Some(mut kind) = named.transpose()?.flatten() else { return Ok(()) };
-        match kind.expected_setup(&self.system.matrix.a) {
+        // Counting may take a part of the time of the iterations so far: by their number and not by a clock, since all ranks must
+        // decide alike.
+        let a = &self.system.matrix.a;
+        let Pace { preparing, iteration } = Pace::of("cg", a, true);
+        let within = (preparing + self.outcome.iterations as f64 * iteration).max(LEAST);
+        match kind.expected_setup(a, within) {
             Ok(seconds) => {
-                self.queue.insert(candidate, seconds.unwrap_or(0.0));
+                self.queue.insert(candidate, seconds.unwrap_or(LONGER * within));
                 self.estimated = Some(kind);
             }
             Err(refused) => self.refused(&candidate, refused)?,

@@ -161,7 +161,7 @@ impl<T: Scalar> Preconditioner<T> for Direct {
         let explained = |error| explained(a, error);
         let wide = a.wide()?;
         interrupt::check()?;
-        let analysis = self.analysis.take().map_or_else(|| analysed(&*wide), Ok).map_err(explained)?;
+        let analysis = self.analysis.take().map_or_else(|| whole_analysis(&*wide), Ok).map_err(explained)?;
         setup.progress("factors", 0, None)?;
         setup.check_memory(OPERATION, analysis.cost().bytes as u64)?;
         let limits = self.options.limits();
@@ -176,10 +176,12 @@ impl<T: Scalar> Preconditioner<T> for Direct {
         self.made = Some(Box::new(made));
         Ok(parts)
     }
-    fn expected_setup(&mut self, a: &Csr<T>) -> Result<Option<f64>> {
-        let analysis = analysed(&*a.wide()?).map_err(|error| explained(a, error))?;
+    fn expected_setup(&mut self, a: &Csr<T>, within: f64) -> Result<Option<f64>> {
+        let analysis = analysed(&*a.wide()?, within).map_err(|error| explained(a, error))?;
+        let Some(analysis) = analysis else { return Ok(None) };
         let seconds = analysis.cost().seconds;
-        self.analysis = Some(analysis);
+        // Where they take longer, a better order was not sought.
+        self.analysis = (seconds <= within).then_some(analysis);
         Ok(Some(seconds))
     }
     fn outweighs_product(&self) -> bool {
@@ -223,10 +225,18 @@ fn of_double<W: Double>(a: &Csr<W>) -> OfDouble<'_> {
     }
 }
 
-fn analysed<W: Double>(a: &Csr<W>) -> Result<Analysis> {
+fn whole_analysis<W: Double>(a: &Csr<W>) -> Result<Analysis> {
     match of_double(a) {
         OfDouble::Real(a) => Analysis::of(a),
         OfDouble::Complex(a) => Analysis::of(a),
+    }
+}
+
+/// None if the order alone takes too long for factors within so many seconds.
+fn analysed<W: Double>(a: &Csr<W>, within: f64) -> Result<Option<Analysis>> {
+    match of_double(a) {
+        OfDouble::Real(a) => Analysis::within(a, within),
+        OfDouble::Complex(a) => Analysis::within(a, within),
     }
 }
 

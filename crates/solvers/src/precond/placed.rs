@@ -66,12 +66,13 @@ pub trait Preconditioner<T: Scalar>: Send {
         false
     }
     /// Seconds that [`Preconditioner::set_up`] is expected to take, if that can be counted at a small part of
-    /// the cost. What was found is kept for the set-up of the same matrix.
+    /// the cost, and in a part of the seconds `within` which it is wanted: more than these need not be told exactly. What was found
+    /// is kept for the set-up of the same matrix.
     ///
     /// # Errors
     /// Those of the set-up that are known already.
-    fn expected_setup(&mut self, a: &Csr<T>) -> Result<Option<f64>> {
-        let _ = a;
+    fn expected_setup(&mut self, a: &Csr<T>, within: f64) -> Result<Option<f64>> {
+        let _ = (a, within);
         Ok(None)
     }
     /// Records `z ← M r`, then `then`. `r` and `z` have as many elements as the matrix has columns, and

@@ -1,4 +1,5 @@
 //! A weighted graph, and its contraction by pairs.
+use crate::order::graph::mirrored;
 
 const NONE: u32 = u32::MAX;
 
@@ -13,36 +14,8 @@ pub(super) struct Level {
 impl Level {
     /// The graph of `A + Aᵀ` of a pattern, without what is no row, and the diagonal.
     pub(super) fn mirrored(n: usize, ptr: &[u32], columns: &[u32]) -> Self {
-        let row = |i: usize| match ptr.get(i..i + 2) {
-            Some(&[from, end]) => columns.get(from as usize..end as usize).unwrap_or(&[]),
-            _ => &[],
-        };
-        let row = |i: usize| row(i).iter().copied().filter(move |&j| (j as usize) < n && j as usize != i);
-        let mut start = vec![0u32; n + 1];
-        (0..n).flat_map(row).for_each(|j| start[j as usize + 1] += 1);
-        (0..n).for_each(|k| start[k + 1] += start[k]);
-        let mut mirror = vec![0u32; start[n] as usize];
-        let mut next = start.clone();
-        for i in 0..n {
-            for j in row(i) {
-                mirror[next[j as usize] as usize] = i as u32;
-                next[j as usize] += 1;
-            }
-        }
-        let mut made = Level::with_room(n, 2 * mirror.len());
-        let mut met = vec![NONE; n];
-        for i in 0..n {
-            let of_column = mirror[start[i] as usize..start[i + 1] as usize].iter().copied();
-            for j in row(i).chain(of_column) {
-                if std::mem::replace(&mut met[j as usize], i as u32) != i as u32 {
-                    made.to.push(j);
-                }
-            }
-            made.ptr.push(made.to.len() as u32);
-        }
-        made.edge = vec![1; made.to.len()];
-        made.weight = vec![1; n];
-        made
+        let (ptr, to) = mirrored(n, ptr, columns);
+        Level { edge: vec![1; to.len()], weight: vec![1; n], ptr, to }
     }
 
     fn with_room(vertices: usize, edges: usize) -> Self {
