@@ -5,7 +5,7 @@ use lacuna_engine::{
     Result, Run,
 };
 use lacuna_formats::{Csr, FORMATS, convert};
-use lacuna_ranks::{Group, Tally};
+use lacuna_ranks::{Group, Tally, Threads};
 use lacuna_solvers::{Options, Solver, Stop, method};
 use lacuna_tests::conformance;
 use lacuna_tests::numbers::generated;
@@ -275,4 +275,66 @@ fn a_caller_cancels_all_ranks_in_one_iteration() {
     let caught =
         catch_unwind(AssertUnwindSafe(|| solver.solve_watched(&b, &mut x, Some(&mut panics)).map(drop)));
     assert_eq!(caught.unwrap_err().downcast_ref::<&str>(), Some(&"the caller's own"));
+}
+
+/// Runs the same program as each of several members of a group, as processes would: here on threads.
+fn members<R: Send>(count: usize, run: impl Fn(&Device, usize) -> R + Sync) -> Vec<R> {
+    let run = &run;
+    std::thread::scope(|scope| {
+        let member = |(rank, links)| {
+            scope.spawn(move || {
+                let part = Cpu::with(CpuOptions::default().threads(1)).unwrap();
+                let group = Group::member(Box::new(part), Box::new(links)).poisoned();
+                run(&Device::new(group), rank)
+            })
+        };
+        let threads: Vec<_> = Threads::new(count).into_iter().enumerate().map(member).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// Processes that run the same program get the bits of one CPU, all of them.
+#[test]
+fn members_of_several_processes_have_the_bits_of_one() {
+    let cases = [
+        ("gen:poisson2d:80x81", "cg", "amg", "csr"),
+        ("gen:poisson2d:80x81", "cg", "multigrid", "stencil"),
+        ("gen:convection:70x71:40", "gmres", "block-jacobi", "dia"),
+        ("gen:convection:70x71:40", "idr", "ilu0", "csr"),
+    ];
+    for (matrix, method, precond, format) in cases {
+        let (a, case) = (generated::<f64>(matrix), Solve { matrix, method, precond, max_iters: 0 });
+        let one = bits(&solved(cpu(), &a, format, &case, 12));
+        for count in [1, 2, 5] {
+            for got in members(count, |dev, _| bits(&solved(dev.clone(), &a, format, &case, 12))) {
+                assert!(got == one, "{case:?} in {format} on {count} members");
+            }
+        }
+    }
+}
+
+/// A member that fails alone, or that does something else, ends all with its number, and they can go on.
+#[test]
+fn a_member_that_fails_ends_all_with_its_number() {
+    let a = generated::<f64>("gen:poisson2d:60x60");
+    let told = members(3, |dev, rank| {
+        let dev = &dev.scope();
+        let broken = Device::matrix(dev, Arc::new(Unknown(a.clone(), (rank == 1).then_some(1800)))).unwrap();
+        let method = method("cg", &Options::default()).unwrap();
+        let stop = Stop::default().rtol(0.0).max_iters(20);
+        let mut solver = Solver::new(dev, &broken, None, &*method, stop).unwrap();
+        let failed = solver.solve(&vec![1.0; a.rows()], &mut vec![0.0; a.rows()]).unwrap_err().to_string();
+        let v = dev.vectors::<f64, 2>(if rank == 2 { 700 } else { 600 }).unwrap()[0];
+        let differs = dev.upload(&vec![1.0; v.len], v).unwrap_err().to_string();
+        let case = Solve { matrix: "", method: "cg", precond: "none", max_iters: 0 };
+        (rank, failed, differs, bits(&solved((**dev).clone(), &a, "csr", &case, 5)))
+    });
+    let case = Solve { matrix: "", method: "cg", precond: "none", max_iters: 0 };
+    let one = bits(&solved(cpu(), &a, "csr", &case, 5));
+    for (rank, failed, differs, left) in told {
+        assert!(failed.contains("row 1800 has had enough"), "{failed}");
+        assert!(rank == 1 || failed.contains("rank 1"), "{failed}");
+        assert!(differs.contains("rank 2 does something else than rank 0"), "{differs}");
+        assert!(left == one);
+    }
 }

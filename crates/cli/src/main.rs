@@ -8,6 +8,7 @@ mod devices;
 mod eigen;
 mod generate;
 mod info;
+mod launched;
 mod plot;
 mod report;
 mod scaling;
@@ -20,12 +21,16 @@ mod spmv;
 mod vector;
 
 use args::Command;
-use lacuna_measure::failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let done = match args::parse() {
-        Command::Solve(args) => solve::run(&args),
+    let mut command = args::parse();
+    let job = match launched::join(&mut command) {
+        Ok(job) => job,
+        Err(failure) => return failure.report(),
+    };
+    let done = match command {
+        Command::Solve(args) => solve::run(&args, job.as_ref()),
         Command::Eigen(args) => eigen::run(&args),
         Command::Advise(args) => advise::run(&args),
         Command::Spmv(args) => spmv::run(&args).map(|()| ExitCode::SUCCESS),
@@ -35,5 +40,8 @@ fn main() -> ExitCode {
         Command::Generate(args) => generate::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Devices(args) => devices::run(&args).map(|()| ExitCode::SUCCESS),
     };
-    done.unwrap_or_else(Failure::report)
+    done.unwrap_or_else(|failure| match &job {
+        Some(job) => job.failed(failure),
+        None => failure.report(),
+    })
 }

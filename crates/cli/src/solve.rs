@@ -1,6 +1,7 @@
 //! `lacuna solve`
 use crate::args::{SolveArgs, check_restart};
 use crate::convert::{check_vector_output, save_vector};
+use crate::launched::Job;
 use crate::plot;
 use crate::report::{Report, Times};
 use crate::solving::{SettingUp, Solving};
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &SolveArgs, job: Option<&Job>) -> Result<ExitCode> {
     check_restart(&args.method, args.restart)?;
     args.plot.as_deref().map_or(Ok(()), plot::check_name)?;
     out::check_outputs(
@@ -48,14 +49,19 @@ pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
     let also_complex = [&rhs, &x0].into_iter().flatten().any(VectorSource::is_complex);
     let kind = source.number_type(args.number, also_complex)?;
     let start = Instant::now();
-    let dev = args.place.open()?;
-    let task = Solve { args, source, rhs, x0, open: start.elapsed() };
+    let dev = match job {
+        Some(job) => job.device(args)?,
+        None => args.place.open()?,
+    };
+    let task = Solve { args, job, source, rhs, x0, open: start.elapsed() };
     with_type!(kind, T => task.solve::<T>(&dev))
 }
 
 /// A solve whose input and device are open.
 struct Solve<'a> {
     args: &'a SolveArgs,
+    /// The processes that solve it together, if there are several.
+    job: Option<&'a Job>,
     source: Source,
     /// `None` for ones, or for the vector stored with the matrix.
     rhs: Option<VectorSource>,
@@ -98,6 +104,7 @@ impl Solve<'_> {
             Some(x0) => x0.read::<T>(Length::Columns(a.cols()), &self.source, args.report.quiet)?,
             None => lacuna::backend::pages::zeroed("the solution", a.cols())?,
         };
+        self.job.map_or(Ok(()), |job| job.agree(&a, [&b, &x0]))?;
         let given = Given { a: Arc::new(a), b, x0, read: reading.elapsed() };
 
         let mut best = self.once(dev, &given)?;

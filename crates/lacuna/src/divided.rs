@@ -12,14 +12,25 @@ use std::sync::Arc;
 /// As [`lacuna_cpu::Cpu::with`]; [`Error::Argument`] for 0 ranks.
 #[cfg(feature = "cpu")]
 pub(crate) fn group(ranks: usize) -> Result<Group> {
-    use lacuna_cpu::{Cpu, CpuOptions};
-    use lacuna_engine::Divided;
-
-    /// Levels of a multigrid method with fewer rows are kept whole by every rank: they cost more messages than arithmetic.
-    const WHOLE_BELOW: usize = 65_536;
-    let part = |_| Ok(Box::new(Cpu::with(CpuOptions::default().threads(1))?) as Box<dyn Divided>);
-    let parts = (0..ranks).map(part).collect::<Result<Vec<_>>>()?;
+    let parts = (0..ranks).map(|_| part()).collect::<Result<Vec<_>>>()?;
     Ok(Group::new(parts)?.whole_below(WHOLE_BELOW))
+}
+
+/// Levels of a multigrid method with fewer rows are kept whole by every rank: they cost more messages than arithmetic.
+#[cfg(feature = "cpu")]
+const WHOLE_BELOW: usize = 65_536;
+
+/// A rank on one thread of the CPU.
+#[cfg(feature = "cpu")]
+fn part() -> Result<Box<dyn lacuna_engine::Divided>> {
+    use lacuna_cpu::{Cpu, CpuOptions};
+    Ok(Box::new(Cpu::with(CpuOptions::default().threads(1))?))
+}
+
+/// The CPU of this process as its rank in a job.
+#[cfg(feature = "mpi")]
+pub(crate) fn member(job: &lacuna_mpi::Job) -> Result<Group> {
+    Ok(Group::member(part()?, job.links()).whole_below(WHOLE_BELOW))
 }
 
 /// Whether a device is several ranks.

@@ -75,6 +75,8 @@ mod divided;
 pub mod dynamic;
 #[cfg(all(instances_are_shared, not(test)))]
 mod instances;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 mod preconditioned;
 mod prepared;
 mod remembered_method;

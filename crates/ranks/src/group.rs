@@ -1,8 +1,9 @@
-//! Several devices of this process as one: each is a rank, on a thread of its own while a program runs.
+//! Several devices as one: those of this process, each on a thread of its own while a program runs, or one in each of several
+//! processes.
 use crate::job::{Job, Maker, Placed};
 use crate::lengths::Lengths;
 use crate::rank::{Outcome, Rank, Stop};
-use crate::{Survey, Tally, Threads};
+use crate::{Links, Survey, Tally, Threads, agreement};
 use lacuna_engine::lower::Sweep;
 use lacuna_engine::{
     AnyFormat, Backend, Basis, Caller, Cell, Cells, Cost, DeviceInfo, Divided, Error, Finish, History,
@@ -14,9 +15,13 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Several devices of this process as one backend. Rank 0 computes on the calling thread.
+/// Several devices as one backend: all of them in this process ([`Group::new`]), or this process is one of several that call the
+/// same methods in the same order ([`Group::member`]). The first rank of a process computes on the calling thread.
 pub struct Group {
+    /// Those of this process.
     ranks: Vec<Rank>,
+    /// The number of ranks in all processes.
+    count: usize,
     lengths: Lengths,
     /// By serial.
     matrices: HashMap<u32, Placed>,
@@ -37,10 +42,20 @@ impl Group {
         }
         let links = Threads::new(parts.len());
         let rank = |(part, links)| Rank::new(part, Box::new(links));
-        let ranks: Vec<Rank> = parts.into_iter().zip(links).map(rank).collect();
-        let lengths = Lengths::new(ranks.len(), 0);
+        Ok(Group::of(parts.into_iter().zip(links).map(rank).collect()))
+    }
+    /// The rank of this process among those that its links join. All of them **must** call the same methods with the same values, in
+    /// the same order: each call that makes something, and each that moves data, is compared, and differing ones are errors on
+    /// all. Every process gets all rows of what is downloaded.
+    pub fn member(part: Box<dyn Divided>, links: Box<dyn Links>) -> Self {
+        Group::of(vec![Rank::new(part, links)])
+    }
+    /// `ranks` are those of this process.
+    fn of(ranks: Vec<Rank>) -> Self {
+        let count = ranks.first().map_or(0, |rank| rank.links.ranks());
         let (matrices, vectors, jobs) = Default::default();
-        Ok(Group { ranks, lengths, matrices, vectors, jobs, poisons: false })
+        let lengths = Lengths::new(count, 0);
+        Group { ranks, count, lengths, matrices, vectors, jobs, poisons: false }
     }
     /// Keeps vectors of fewer rows whole on every rank, if there are longer ones: as those of the coarse levels of a multigrid
     /// method, for which messages cost more than arithmetic. 0 by default.
@@ -66,7 +81,7 @@ impl Group {
         let halo = largest.halo(&division, &division)?;
         Some(Survey::new(&largest.format, &division.cuts, &halo))
     }
-    /// What each rank has sent since the last call.
+    /// What each rank of this process has sent since the last call.
     pub fn take_tallies(&mut self) -> Vec<Tally> {
         self.ranks.iter_mut().map(|rank| std::mem::take(&mut rank.tally)).collect()
     }
@@ -81,32 +96,47 @@ impl Group {
         let made = as_one(&mut self.ranks, |rank| make(&mut *rank.part));
         let handles: Vec<Option<H>> = made.iter().map(|made| made.as_ref().ok().copied()).collect();
         let first = handles.first().copied().flatten();
-        if let Some(first) = first.filter(|first| handles.iter().all(|handle| handle.as_ref() == Some(first)))
-        {
-            return Ok(first);
-        }
-        for (rank, handle) in self.ranks.iter_mut().zip(handles) {
-            handle.into_iter().for_each(|handle| rank.part.free(resource(handle)));
-        }
+        let same = first.filter(|first| handles.iter().all(|handle| handle.as_ref() == Some(first)));
         let message = "it is not the same on all ranks: a format says something else each time, or the devices are not of one kind";
-        let differ = Error::Structure { operation: what.into(), message: message.into() };
-        Err(made.into_iter().find_map(std::result::Result::err).unwrap_or(differ))
+        let differ = || Error::Structure { operation: what.into(), message: message.into() };
+        let done = same.ok_or_else(|| made.into_iter().find_map(Result::err).unwrap_or_else(differ));
+        let done = self.agree(what, 0, done);
+        if done.is_err() {
+            for (rank, handle) in self.ranks.iter_mut().zip(handles) {
+                handle.into_iter().for_each(|handle| rank.part.free(resource(handle)));
+            }
+        }
+        done
+    }
+    /// Fails in every process if something failed in one, or if they did different things, which `word` tells.
+    fn agree<R>(&mut self, what: &str, word: u64, done: Result<R>) -> Result<R> {
+        match &mut self.ranks[..] {
+            [only] if self.count > 1 => {
+                // What differs between calls is their names and words.
+                let name = what.bytes().fold(word, |sum, byte| sum.rotate_left(7) ^ u64::from(byte));
+                agreement::agree(&mut *only.links, what, name, done)
+            }
+            _ => done,
+        }
     }
     /// Calls every rank.
-    fn each(&mut self, mut call: impl FnMut(&mut dyn Divided) -> Result<()>) -> Result<()> {
-        self.ranks.iter_mut().try_for_each(|rank| call(&mut *rank.part))
+    fn each(&mut self, what: &str, mut call: impl FnMut(&mut dyn Divided) -> Result<()>) -> Result<()> {
+        let done = self.ranks.iter_mut().try_for_each(|rank| call(&mut *rank.part));
+        self.agree(what, 0, done)
     }
     /// Calls every rank with the rows of a vector that it computes.
     fn each_rows(
         &mut self,
+        what: &str,
         v: Vector,
         mut call: impl FnMut(&mut dyn Divided, Range<usize>) -> Result<()>,
     ) -> Result<()> {
         let division = self.lengths.division(v.len);
-        let ranks = self.ranks.iter_mut().enumerate();
-        ranks
-            .map(|(rank, part)| (part, division.rows(rank)))
-            .try_for_each(|(rank, rows)| call(&mut *rank.part, rows))
+        let done = self.ranks.iter_mut().try_for_each(|rank| {
+            let rows = division.rows(rank.links.rank());
+            call(&mut *rank.part, rows)
+        });
+        self.agree(what, v.len as u64, done)
     }
     /// Runs one operation, with the state of a program that is run elsewhere.
     fn alone(&mut self, kind: OpKind, pass: &Sweep, state: State<'_>) -> Result<()> {
@@ -163,25 +193,39 @@ impl Group {
                 }
             }
             let mut ends = vec![guarded(leader, |rank| first(rank, job))];
-            ends.extend(threads.into_iter().map(|thread| thread.join().unwrap_or(Err(Stop::Elsewhere))));
+            ends.extend(
+                threads.into_iter().map(|thread| thread.join().unwrap_or(Err(Stop::Elsewhere(None)))),
+            );
             Ok(ends)
         });
-        if ends.as_ref().map_or(true, |ends| ends.iter().any(|end| end.is_err())) {
+        let failed_here = ends.as_ref().map_or(true, |ends| ends.iter().any(|end| end.is_err()));
+        if failed_here && self.ranks.len() == self.count {
             // The old ones may have ended for good, or hold messages that nobody received.
             let links = Threads::new(self.ranks.len());
             self.ranks.iter_mut().zip(links).for_each(|(rank, links)| rank.links = Box::new(links));
         }
-        let (mut done, mut elsewhere) = (None, false);
-        for end in ends? {
+        let (mut done, mut elsewhere) = (None, None);
+        for (number, end) in ends?.into_iter().enumerate() {
             match end {
                 Ok(end) => _ = done.get_or_insert(end),
-                Err(Stop::Own(error)) => return Err(error),
-                Err(Stop::Elsewhere) => elsewhere = true,
+                Err(Stop::Own(error)) => return Err(named(error, self.ranks[number].links.rank())),
+                Err(Stop::Elsewhere(why)) => elsewhere = elsewhere.or(Some(why)),
             }
         }
         let unknown = || failed(program.name().into(), "a rank ended without a reason".into());
-        done.filter(|_| !elsewhere).ok_or_else(unknown)
+        match elsewhere {
+            None => done.ok_or_else(unknown),
+            Some(why) => Err(why.unwrap_or_else(unknown)),
+        }
     }
+}
+
+/// The error of a rank, which says whose it is.
+fn named(mut error: Error, rank: usize) -> Error {
+    if let Error::Device { device, .. } | Error::OutOfMemory { device, .. } = &mut error {
+        device.push_str(&format!(", rank {rank}"));
+    }
+    error
 }
 
 /// Runs a rank. If it cannot go on, for an error or a panic, nobody waits for it.
@@ -194,15 +238,16 @@ fn guarded<R>(rank: &mut Rank, run: impl FnOnce(&mut Rank) -> Outcome<R>) -> Out
         })
     });
     done.map_err(|panic| {
-        // Whoever has ended together with the others harms nobody by this.
-        rank.links.abort();
+        if !rank.ended {
+            rank.links.abort();
+        }
         stop.unwrap_or(Stop::Own(panic))
     })
 }
 
 impl Backend for Group {
     fn info(&self) -> DeviceInfo {
-        let count = self.ranks.len();
+        let count = self.count;
         let Some(first) = self.ranks.first().map(|rank| rank.part.info()) else {
             return DeviceInfo::new("ranks", "none", 0);
         };
@@ -228,7 +273,7 @@ impl Backend for Group {
                 let poison = vec![T::from_real(f64::NAN); n];
                 for j in 0..columns {
                     let bytes = bytemuck::cast_slice(&poison);
-                    self.each(|part| part.set_rows(basis.column(j), std::slice::from_ref(&(0..n)), bytes))?;
+                    self.each("vectors", |part| part.set_rows(basis.column(j), std::slice::from_ref(&(0..n)), bytes))?;
                 }
             });
         }
@@ -244,7 +289,7 @@ impl Backend for Group {
         Ok(handle)
     }
     fn set_matrix(&mut self, a: Matrix, to: AnyFormat) -> Result<()> {
-        self.each(|part| part.set_matrix(a, to.clone()))?;
+        self.each("new values of a matrix", |part| part.set_matrix(a, to.clone()))?;
         if let Some(placed) = self.matrices.get_mut(&a.serial) {
             placed.format = to;
         }
@@ -271,29 +316,42 @@ impl Backend for Group {
     fn upload(&mut self, from: &[u8], to: Vector) -> Result<()> {
         let size = to.kind.size();
         Error::check_length("upload", "the host slice", to.len * size, from.len())?;
-        self.each_rows(to, |part, rows| {
+        self.each_rows("upload", to, |part, rows| {
             let own = &from[rows.start * size..rows.end * size];
             part.set_rows(to, &[rows], own)
         })
     }
     fn clear(&mut self, v: Vector) -> Result<()> {
-        self.each_rows(v, |part, rows| part.clear_rows(v, rows))
+        self.each_rows("clear", v, |part, rows| part.clear_rows(v, rows))
     }
     fn download(&mut self, from: Vector, to: &mut [u8]) -> Result<()> {
         let size = from.kind.size();
         Error::check_length("download", "the bytes", from.len * size, to.len())?;
         let mut own = Vec::new();
-        self.each_rows(from, |part, rows| {
+        self.each_rows("download", from, |part, rows| {
             own.clear();
             part.rows_of(from, std::slice::from_ref(&rows), &mut own)?;
             to[rows.start * size..rows.end * size].copy_from_slice(&own);
             Ok(())
-        })
+        })?;
+        let division = self.lengths.division(from.len);
+        match &mut self.ranks[..] {
+            [only] if self.count > 1 && !division.whole => {
+                let counts: Vec<usize> =
+                    (0..self.count).map(|rank| division.rows(rank).len() * size).collect();
+                // Parts of ranks follow each other.
+                let mut all = Vec::new();
+                only.links.all_gather(&own, &counts, &mut all)?;
+                to.copy_from_slice(&all);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
     fn copy(&mut self, from: Vector, to: Vector) -> Result<()> {
         check_copy(from, to)?;
         let mut own = Vec::new();
-        self.each_rows(from, |part, rows| {
+        self.each_rows("copy", from, |part, rows| {
             own.clear();
             part.rows_of(from, std::slice::from_ref(&rows), &mut own)?;
             with_number!(from.kind, F => with_number!(to.kind, G => {
@@ -304,7 +362,7 @@ impl Backend for Group {
         })
     }
     fn write(&mut self, cell: Cell, value: Number) -> Result<()> {
-        self.each(|part| part.write(cell, value))
+        self.each("write", |part| part.write(cell, value))
     }
     fn read(&mut self, cells: &[Cell], to: &mut [u8]) -> Result<()> {
         match self.ranks.first_mut() {
@@ -319,6 +377,10 @@ impl Backend for Group {
         let job = match ranks.first_mut() {
             Some(rank) => Maker { part: &mut *rank.part, lengths, matrices }.job(program, plan),
             None => Err(Error::Stale { operation: program.name().into(), what: "plan" }),
+        };
+        let job = {
+            let word = job.as_ref().map_or(0, Job::word);
+            self.agree(program.name(), word, job)
         };
         match job {
             Ok(job) => _ = self.jobs.insert(plan.serial, Arc::new(job)),

@@ -82,6 +82,24 @@ pub(crate) struct Job {
     pub(crate) sections: [Vec<Task>; 3],
 }
 
+impl Job {
+    /// A number that tells jobs apart, equal for equal programs in all processes.
+    pub(crate) fn word(&self) -> u64 {
+        let tasks = self.steps.iter().chain(&self.sections).flatten();
+        tasks.fold(1, |sum: u64, task| {
+            let exchange = match task.exchange {
+                Exchange::Nothing => 0,
+                Exchange::Halo(..) => 1,
+                Exchange::Gather(..) => 2,
+                Exchange::Spread { .. } => 3,
+                Exchange::Host(..) => 4,
+            };
+            let own = task.division.cuts.n() * 64 + task.sums * 8 + exchange;
+            sum.rotate_left(5).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ own as u64
+        })
+    }
+}
+
 /// What a job is made from.
 pub(crate) struct Maker<'a> {
     pub(crate) part: &'a mut dyn Divided,

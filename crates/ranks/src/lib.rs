@@ -16,6 +16,7 @@
 //!
 //! A rank that fails goes on to the next gather with a word that says so, and all end there. [`Links`] carries the messages;
 //! [`Threads`] are links between threads of one process.
+mod agreement;
 mod group;
 mod halo;
 mod job;

@@ -2,7 +2,7 @@
 use crate::halo::{Halo, Part, count};
 use crate::job::{Exchange, Job, Task};
 use crate::lengths::Division;
-use crate::{Links, Tally};
+use crate::{Links, Tally, agreement};
 use lacuna_engine::division::finish_sum;
 use lacuna_engine::{
     Control, Divided, Error, Finish, History, Program, Progress, Result, Run, Section, State, Vector,
@@ -24,8 +24,8 @@ const TELL: Duration = Duration::from_millis(40);
 pub(crate) enum Stop {
     /// By an error of its own.
     Own(Error),
-    /// Another rank failed.
-    Elsewhere,
+    /// Another rank failed, with this error if it is known.
+    Elsewhere(Option<Error>),
 }
 
 /// A rank: its device, and its links to the others.
@@ -35,6 +35,8 @@ pub(crate) struct Rank {
     pub(crate) tally: Tally,
     /// The error that it met, until all know.
     error: Option<Error>,
+    /// Whether all ranks have ended together, for an error of one of them.
+    pub(crate) ended: bool,
     /// What its caller wants, and what any caller wanted at the last gather.
     wish: u64,
     wishes: u64,
@@ -55,6 +57,7 @@ impl Rank {
             links,
             tally: Tally::default(),
             error: None,
+            ended: false,
             wish: 0,
             wishes: 0,
             mine: Vec::new(),
@@ -88,7 +91,7 @@ impl Rank {
         run: impl FnOnce(&mut Self) -> Outcome<R>,
     ) -> Outcome<R> {
         let began = Instant::now();
-        (self.error, self.wish, self.wishes) = (None, 0, 0);
+        (self.error, self.ended, self.wish, self.wishes) = (None, false, 0, 0);
         let begun = self.part.begin(program, job.plan);
         self.note(begun);
         self.agree()?;
@@ -200,7 +203,7 @@ impl Rank {
         for (to, rows) in sends {
             self.pack(vectors, rows);
             let Rank { links, mine, .. } = self;
-            links.send(*to, mine).map_err(|_| Stop::Elsewhere)?;
+            links.send(*to, mine).map_err(elsewhere)?;
         }
         self.tally.messages += began.elapsed();
         for segments in interior {
@@ -210,7 +213,7 @@ impl Rank {
         for (from, rows) in receives {
             self.all.clear();
             let bytes = bytes_of(vectors, rows);
-            self.links.receive(*from, bytes, &mut self.all).map_err(|_| Stop::Elsewhere)?;
+            self.links.receive(*from, bytes, &mut self.all).map_err(elsewhere)?;
             let all = std::mem::take(&mut self.all);
             self.unpack(vectors, rows, &all);
             self.all = all;
@@ -339,7 +342,7 @@ impl Rank {
         self.mine.splice(0..0, word);
         self.counts.iter_mut().for_each(|count| *count += WORD);
         let done = self.links.all_gather(&self.mine, &self.counts, &mut self.all);
-        done.map_err(|_| Stop::Elsewhere)?;
+        done.map_err(elsewhere)?;
         self.tally.gathers += 1;
         self.tally.gathered += self.mine.len() as u64;
         let mut start = 0;
@@ -353,8 +356,19 @@ impl Rank {
         if self.wishes & FAILED == 0 {
             return Ok(());
         }
-        Err(self.error.take().map_or(Stop::Elsewhere, Stop::Own))
+        let own = self.error.take();
+        let first = agreement::first_error(&mut *self.links, own.as_ref(), &mut self.all);
+        self.ended = first.is_ok();
+        Err(match own {
+            Some(own) => Stop::Own(own),
+            None => Stop::Elsewhere(first.unwrap_or_else(Some)),
+        })
     }
+}
+
+/// A link that failed: another rank could not go on.
+fn elsewhere(error: Error) -> Stop {
+    Stop::Elsewhere(Some(error))
 }
 
 /// Bytes of rows of vectors.

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Our crates that each of our crates may depend on.
-const ALLOWED: [(&str, &[&str]); 20] = [
+const ALLOWED: [(&str, &[&str]); 21] = [
     ("crates/engine", &[]),
     ("crates/formats", &["engine"]),
     ("crates/io", &["engine", "formats"]),
@@ -19,9 +19,10 @@ const ALLOWED: [(&str, &[&str]); 20] = [
     ("crates/eigen", &["engine", "formats", "direct", "solvers"]),
     (
         "crates/lacuna",
-        &["engine", "formats", "io", "gpu", "cpu", "opencl", "cuda", "ranks", "solvers", "eigen"],
+        &["engine", "formats", "io", "gpu", "cpu", "opencl", "cuda", "ranks", "mpi", "solvers", "eigen"],
     ),
     ("crates/ranks", &["engine", "formats"]),
+    ("crates/mpi", &["engine", "ranks"]),
     ("crates/measure", &["lacuna"]),
     ("crates/cli", &["lacuna", "measure"]),
     ("crates/bench", &["lacuna", "measure"]),
