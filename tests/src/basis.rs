@@ -2,7 +2,7 @@
 use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::Rng;
 use crate::on_both;
-use lacuna_engine::{Basis, Cells, Device, Pass, Scalar, Scope};
+use lacuna_engine::{Basis, Cells, Device, Pass, Recorder, Run, Scalar, Scope};
 
 /// A basis with random columns.
 ///
@@ -74,6 +74,78 @@ pub fn axpys<T: Scalar>(make: fn() -> Device) {
     });
 }
 
+/// `G = Vᴴ W` and `X = V C`, which are by definition one projection and one update per column.
+pub fn blocks<T: Scalar>(make: fn() -> Device) {
+    on_both!(make, "basis_gram and basis_combine", |dev| {
+        let mut trace = Trace::new();
+        for (n, rows, columns) in
+            [(0, 2, 3), (1, 1, 1), (3, 0, 2), (255, 2, 3), (257, 9, 5), (1000, 33, 2), (66_001, 6, 4)]
+        {
+            let mut rng = Rng::new(n as u64 + 3);
+            let v = random_basis::<T>(dev, &mut rng, n, rows + columns + 1);
+            let [left, right] = [v.take(rows), v.part(rows, columns)];
+            let g = run_of(dev, &vec![T::one(); rows * columns + 1]);
+            let of = |what: &str| format!("{what}: n = {n}, {rows} by {columns}");
+            dev.basis_gram(left, right, g.take(rows * columns)).unwrap();
+            trace.cells(dev, of("gram"), &all(g));
+            for j in 0..columns {
+                let column = run_of(dev, &vec![T::one(); rows]);
+                dev.basis_dot(left, right.column(j), column).unwrap();
+                let part = dev.read_run(g.part(j * rows, rows)).unwrap();
+                same(&dev.read_run(column).unwrap(), &part, &of("column by column"));
+            }
+            // The columns are the same on both sides.
+            let own = run_of(dev, &vec![T::one(); columns * columns]);
+            dev.basis_gram(right, right, own).unwrap();
+            trace.cells(dev, of("own gram"), &all(own));
+            let mut numbers = rng.vector::<T>(rows * columns);
+            numbers.iter_mut().step_by(7).for_each(|c| *c = T::zero());
+            let c = run_of(dev, &numbers);
+            let x = dev.basis::<T>(n, columns + 1).unwrap();
+            (0..=columns).for_each(|j| dev.upload(&rng.vector::<T>(n), x.column(j)).unwrap());
+            let apart = dev.basis::<T>(n, columns).unwrap();
+            for add in [false, true] {
+                let recorded = [true, false].map(|together| {
+                    let mut k = Recorder::new(dev, "combine");
+                    match (together, add) {
+                        (true, false) => k.basis_combine(left, c, x.take(columns)),
+                        (true, true) => k.basis_combine_add(left, c, x.take(columns)),
+                        (false, _) => (0..columns).for_each(|j| {
+                            k.basis_add(left, c.part(j * rows, rows), apart.column(j), Pass::nothing())
+                        }),
+                    }
+                    k.finish().and_then(|program| dev.plan(program)).unwrap()
+                });
+                for j in 0..columns {
+                    match add {
+                        true => dev.copy(x.column(j), apart.column(j)).unwrap(),
+                        false => dev.clear(apart.column(j)).unwrap(),
+                    }
+                }
+                for mut plan in recorded {
+                    let run = Run { limit: 1, history: &mut Default::default(), watch: None };
+                    dev.execute(&mut plan, run).unwrap();
+                }
+                for j in 0..columns {
+                    let numbers = [x, apart].map(|of| {
+                        let mut numbers = vec![T::zero(); n];
+                        dev.download(of.column(j), &mut numbers).unwrap();
+                        numbers
+                    });
+                    same(&numbers[0], &numbers[1], &of("column by column"));
+                }
+                (0..=columns).for_each(|j| trace.vector(dev, of(&format!("x {j}, {add}")), x.column(j)));
+            }
+        }
+        trace
+    });
+}
+
+/// The same numbers, bit for bit.
+fn same<T: Scalar>(one: &[T], other: &[T], what: &str) {
+    assert_eq!(bytemuck::cast_slice::<T, u8>(one), bytemuck::cast_slice::<T, u8>(other), "{what}");
+}
+
 /// A column with coefficient 0 is not read: a NaN in it does not spread.
 pub fn zero_coefficients<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "zero coefficients", |dev| {
@@ -91,6 +163,11 @@ pub fn zero_coefficients<T: Scalar>(make: fn() -> Device) {
             assert!(dev.read(&norm).unwrap()[0].finite(), "a column with coefficient 0 was read");
             trace.vector(dev, format!("n = {n}: w"), w);
             trace.cells(dev, format!("n = {n}: norm"), &norm);
+            let x = dev.basis::<T>(n, 1).unwrap();
+            dev.basis_combine(v, h, x).unwrap();
+            dev.multi_axpy_dot(Pass::new("norm").dot(norm[0], x.column(0), x.column(0))).unwrap();
+            assert!(dev.read(&norm).unwrap()[0].finite(), "a column with coefficient 0 was combined");
+            trace.vector(dev, format!("n = {n}: x"), x.column(0));
         }
         trace
     });

@@ -195,6 +195,10 @@ pub fn wrong_lengths<T: Scalar>(make: fn() -> Device) {
     fails(dev.basis_dot(basis, y, h), &["columns"]);
     fails(dev.basis_axpy(basis, h.take(1), x, Pass::nothing()), &["basis_axpy", "length"]);
     fails(dev.basis_axpy(basis, h, y, Pass::nothing()), &["columns"]);
+    fails(dev.basis_gram(basis, basis, h.take(1)), &["basis_gram", "cells"]);
+    fails(dev.basis_combine(basis, h.take(1), basis), &["basis_combine", "cells"]);
+    fails(dev.basis_combine(basis.take(1), h.take(1), basis.take(1)), &["writes a column"]);
+    fails(dev.write_run(h, &[T::zero()]), &["write", "length"]);
 
     let m = method::<T>("cg", &Options::default()).unwrap();
     let shape = Solver::new(dev, &tall, None, &*m, Stop::default()).err().unwrap();

@@ -55,7 +55,7 @@ macro_rules! every_case {
             columns: shapes structures large programs refusals;
             sparse_algebra: products sets refusals set_ups large_levels;
             triangles: shapes chains wide_levels blocks programs refusals;
-            basis: dots axpys zero_coefficients modified_columns;
+            basis: dots axpys blocks zero_coefficients modified_columns;
             cells: arithmetic special_values tests rotations;
             operators: simple composed transposed adjoints own host host_panics formulas_first;
             programs: flow nested_conditions restarts_without_confirmation stops confirmations histories no_ops_after_stop

@@ -217,16 +217,22 @@ pub fn bases_agree<T: Scalar>(make: fn() -> Device) {
             let (c, v) = state::<T>(dev, seed, n);
             let basis = crate::basis::random_basis::<T>(dev, &mut Rng::new(!seed), n, columns);
             let h = dev.run_of_cells(columns).unwrap();
+            let (g, x) = (dev.run_of_cells(columns * columns).unwrap(), dev.basis(n, columns).unwrap());
             let mut k = Recorder::new(dev, "random basis");
             k.basis_dot(basis, v[0], h);
             k.basis_axpy(basis, h, v[1], random.pass(&c, &v));
             k.basis_dot(basis, v[2], h);
             k.basis_add(basis, h, v[3], random.pass(&c, &v));
+            k.basis_gram(basis, basis, g);
+            k.basis_combine(basis, g, x);
+            k.basis_combine_add(x, g, basis);
             let mut plan = k.finish().and_then(|program| dev.plan(program)).unwrap();
             let run = Run { limit: 1, history: &mut Default::default(), watch: None };
             dev.execute(&mut plan, run).unwrap();
             let mut trace = everything(dev, &c, &v);
             trace.cells(dev, "h", &(0..columns).map(|j| h.at(j)).collect::<Vec<_>>());
+            trace.cells(dev, "g", &(0..columns * columns).map(|j| g.at(j)).collect::<Vec<_>>());
+            (0..columns).for_each(|j| trace.vector(dev, format!("column {j}"), basis.column(j)));
             trace
         });
     });

@@ -57,9 +57,8 @@ fn evaluate<T: Scalar>(
         history: std::mem::take(state.history),
     };
     let mut sums = sums.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned::<T>);
-    if let (StepKind::BasisDot { columns, h, .. }, true) = (&step.kind, sums.len() > 0) {
-        let cells = &mut machine.cells[*h as usize..(h + columns) as usize];
-        cells.iter_mut().zip(&mut sums).for_each(|(cell, sum)| *cell = sum);
+    if sums.len() > 0 {
+        machine.cells[step.summed()].iter_mut().zip(&mut sums).for_each(|(cell, sum)| *cell = sum);
     }
     step.dots.iter().zip(sums).for_each(|(dot, sum)| machine.cells[dot.cell as usize] = sum);
     let continues =

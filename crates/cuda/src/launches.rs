@@ -306,6 +306,20 @@ pub(crate) fn step(store: &Store, e: &Encoded, op: u32, name: &str) -> Result<Op
             (s.x, s.y) = (vector(field(OP_X))?, vector(field(OP_Y))?);
             "tri_solve_level"
         }
+        kind @ (KIND_BASIS_GRAM | KIND_BASIS_COMBINE) => {
+            let bases = [OP_BASIS, OP_Y].map(|of| e.bases[field(of) as usize]);
+            let [v, y] = bases.map(|of| store.basis_place(of, name));
+            let ((v, stride), (y, y_stride)) = (v?, y?);
+            (s.arrays[0], s.stride, s.y, s.y_stride) = (v, elements(stride), y, elements(y_stride));
+            s.sizes = bases.map(|of| of.columns as u32);
+            room = 0;
+            if kind == KIND_BASIS_GRAM {
+                (s.dots, s.dot_cells_follow) = (s.columns, 1);
+                "basis_gram"
+            } else {
+                "basis_combine"
+            }
+        }
         kind => {
             let (place, stride) = store.basis_place(e.bases[field(OP_BASIS) as usize], name)?;
             s.arrays[0] = place;

@@ -85,9 +85,7 @@ impl Planner<'_> {
         // If operations are launched one by one, columns are multiplied together, else one after the other.
         let cache = self.driver.limits.cache;
         let worth = |kernel: &str, bytes| mode != Mode::Auto || columns_pay(kernel, bytes, cache);
-        // Kernels for several columns do not support narrow ones.
-        let several = |a| !program.has_narrow() && self.store.multiplies_columns(a, worth);
-        let kept = program.column_by_column(several);
+        let kept = program.column_by_column(|kind| self.takes_together(program, kind, worth));
         let apart = if mode == Mode::Jit { program.column_by_column(|_| false) } else { kept };
         let program = &*apart;
         let encoded = encode(program)?;
@@ -157,11 +155,20 @@ impl Planner<'_> {
         })
     }
 
+    /// Whether there is a kernel for an operation on several columns. Products must be worth it, by the format and its bytes.
+    fn takes_together(&self, program: &Program, kind: &OpKind, worth: impl Fn(&str, usize) -> bool) -> bool {
+        // No kernel for several columns supports narrow ones.
+        !program.has_narrow()
+            && match kind {
+                OpKind::Spmm { a, .. } => self.store.multiplies_columns(*a, worth),
+                _ => true,
+            }
+    }
+
     /// Runs an operation without instructions, and waits for it.
     pub(crate) fn run_alone(&mut self, op: &Op) -> Result<()> {
         let (program, name, kind) = (Program::once(op.clone())?, op.sweep.name(), op.sweep.kind());
-        let several = |a| !program.has_narrow() && self.store.multiplies_columns(a, |_, _| true);
-        let program = program.column_by_column(several);
+        let program = program.column_by_column(|kind| self.takes_together(&program, kind, |_, _| true));
         let encoded = encode(&program)?;
         let cells = cell_range(&encoded);
         if cells.end > self.store.cells_of(kind).len() {

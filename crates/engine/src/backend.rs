@@ -252,6 +252,17 @@ pub trait Backend: Any + Send {
     /// # Errors
     /// [`Error::Stale`] if the number is of another type; device failures.
     fn write(&mut self, cell: Cell, value: Number) -> Result<()>;
+    /// Sets the cells of a run, in order, from their bytes. Provided: one by one.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless there are as many numbers as cells; as [`Backend::write`].
+    fn write_run(&mut self, cells: Cells, values: &[u8]) -> Result<()> {
+        Error::check_length("write", "the bytes", cells.count as usize * cells.kind.size(), values.len())?;
+        with_number!(cells.kind, T => {
+            let numbers = values.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned::<T>);
+            numbers.enumerate().try_for_each(|(i, v)| self.write(cells.at(i), Number::new(v)))
+        })
+    }
     /// Waits for the queue and copies cells of one number type to the host, one after the other.
     ///
     /// # Errors
@@ -298,6 +309,32 @@ pub trait Backend: Any + Send {
         pass: &Sweep,
         state: State<'_>,
     ) -> Result<()>;
+    /// `G ← Vᴴ W`, with a cell for each pair of columns: see [`OpKind::BasisGram`]. The pass has instructions only. Provided:
+    /// column by column.
+    ///
+    /// # Errors
+    /// Device failures.
+    fn basis_gram(&mut self, v: Basis, w: Basis, g: Cells, pass: &Sweep, state: State<'_>) -> Result<()> {
+        let op = Op { kind: OpKind::BasisGram { v, w, g }, sweep: pass.clone() };
+        apart(&op, &mut |op, state| self.step(op, state), state)
+    }
+    /// `X ← V C`, or `X ← X + V C` if `add`, with a cell for each pair of columns: see [`OpKind::BasisCombine`]. The pass has
+    /// instructions only. Provided: column by column.
+    ///
+    /// # Errors
+    /// Device failures.
+    fn basis_combine(
+        &mut self,
+        v: Basis,
+        c: Cells,
+        x: Basis,
+        add: bool,
+        pass: &Sweep,
+        state: State<'_>,
+    ) -> Result<()> {
+        let op = Op { kind: OpKind::BasisCombine { v, c, x, add }, sweep: pass.clone() };
+        apart(&op, &mut |op, state| self.step(op, state), state)
+    }
 
     // Programs.
     /// Prepares a program: checks its handles, and that everything in it can be run. Every error of a program is reported
@@ -330,6 +367,8 @@ pub trait Backend: Any + Send {
             &OpKind::TriSolve { a, b, x } => self.tri_solve(a, b, x, pass, state),
             &OpKind::BasisDot { v, w, h } => self.basis_dot(v, w, h, pass, state),
             &OpKind::BasisAxpy { v, h, w, add } => self.basis_axpy(v, h, add, w, pass, state),
+            &OpKind::BasisGram { v, w, g } => self.basis_gram(v, w, g, pass, state),
+            &OpKind::BasisCombine { v, c, x, add } => self.basis_combine(v, c, x, add, pass, state),
             OpKind::Host { f, x, y } => {
                 if !guards_hold(pass, &mut |cells, to| self.read(cells, to))? {
                     return Ok(());
@@ -392,6 +431,15 @@ pub fn check_copy(from: Vector, to: Vector) -> Result<()> {
     }
     let message = format!("expected elements of type {}, got {}", to.stored().name(), from.stored().name());
     Err(Error::Argument { what: "copy".into(), message })
+}
+
+/// Runs an operation on several columns as operations on one each.
+fn apart(
+    op: &Op,
+    step: &mut dyn FnMut(&Op, State<'_>) -> Result<()>,
+    State { control, history }: State<'_>,
+) -> Result<()> {
+    op.columns().iter().try_for_each(|op| step(op, State { control: &mut *control, history: &mut *history }))
 }
 
 /// Runs a program operation by operation through [`Backend::step`]: the provided implementation of
@@ -531,6 +579,27 @@ macro_rules! primitives_by {
             state: $crate::State<'_>,
         ) -> $crate::Result<()> {
             self.$run($crate::OpKind::BasisAxpy { v, h, w, add }, pass, state)
+        }
+        fn basis_gram(
+            &mut self,
+            v: $crate::Basis,
+            w: $crate::Basis,
+            g: $crate::Cells,
+            pass: &$crate::lower::Sweep,
+            state: $crate::State<'_>,
+        ) -> $crate::Result<()> {
+            self.$run($crate::OpKind::BasisGram { v, w, g }, pass, state)
+        }
+        fn basis_combine(
+            &mut self,
+            v: $crate::Basis,
+            c: $crate::Cells,
+            x: $crate::Basis,
+            add: bool,
+            pass: &$crate::lower::Sweep,
+            state: $crate::State<'_>,
+        ) -> $crate::Result<()> {
+            self.$run($crate::OpKind::BasisCombine { v, c, x, add }, pass, state)
         }
     };
 }

@@ -378,6 +378,21 @@ impl Device {
     pub(crate) fn write_number(&self, cell: Cell, value: Number) -> Result<()> {
         self.0.lock("write")?.write(cell, value)
     }
+    /// Sets the cells of a run, in order.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for another number of values; as [`Device::write`].
+    pub fn write_run<T: Scalar>(&self, cells: Cells<T>, values: &[T]) -> Result<()> {
+        Error::check_length("write", "the values", cells.count as usize, values.len())?;
+        self.0.lock("write")?.write_run(cells.untyped(), bytemuck::cast_slice(values))
+    }
+    /// Waits for the queue and returns the cells of a run.
+    ///
+    /// # Errors
+    /// As [`Device::write`].
+    pub fn read_run<T: Scalar>(&self, cells: Cells<T>) -> Result<Vec<T>> {
+        self.read(&(0..cells.count as usize).map(|i| cells.at(i)).collect::<Vec<_>>())
+    }
     /// Waits for the queue and returns the cells.
     ///
     /// # Errors
@@ -503,6 +518,20 @@ impl Device {
     /// As [`Device::multi_axpy_dot`].
     pub fn basis_axpy<T: Scalar>(&self, v: Basis<T>, h: Cells<T>, w: Vector<T>, pass: Pass<T>) -> Result<()> {
         self.once(|k| k.basis_axpy(v, h, w, pass))
+    }
+    /// `G ← Vᴴ W`: see [`Recorder::basis_gram`].
+    ///
+    /// # Errors
+    /// As [`Device::multi_axpy_dot`].
+    pub fn basis_gram<T: Scalar>(&self, v: Basis<T>, w: Basis<T>, g: Cells<T>) -> Result<()> {
+        self.once(|k| k.basis_gram(v, w, g))
+    }
+    /// `X ← V C`: see [`Recorder::basis_combine`].
+    ///
+    /// # Errors
+    /// As [`Device::multi_axpy_dot`].
+    pub fn basis_combine<T: Scalar>(&self, v: Basis<T>, c: Cells<T>, x: Basis<T>) -> Result<()> {
+        self.once(|k| k.basis_combine(v, c, x))
     }
 
     /// Records, checks and runs a few operations once.

@@ -6,7 +6,7 @@ use crate::driver::{Arg, Buffer, Kernel};
 use crate::jit::{Generated, Jit, JitState};
 use crate::launches::Steps;
 use lacuna_engine::encode::{self, Encoded};
-use lacuna_engine::{Error, History, Program, Result};
+use lacuna_engine::{Error, History, OpKind, Program, Result};
 
 /// A kernel and its launch shape.
 pub(crate) struct Launch {
@@ -79,7 +79,8 @@ impl OpenCl {
         self.store.check(program)?;
         self.check_mode(&operation)?;
         // Kernels for several columns do not support narrow ones.
-        let kept = program.column_by_column(|a| !program.has_narrow() && self.multiplies_columns(a));
+        let together = |kind: &OpKind| matches!(kind, OpKind::Spmm { a, .. } if self.multiplies_columns(*a));
+        let kept = program.column_by_column(|kind| !program.has_narrow() && together(kind));
         let columns = kept.has_columns() && matches!(self.options.mode, Mode::Auto | Mode::Launches);
         // Only launches can solve level by level.
         let by_operation = columns || program.has_solves();
@@ -93,7 +94,10 @@ impl OpenCl {
         let sums = (encoded.sums as usize).max(1) * compiler::room_of(segments.max(1));
         self.reserve_scratch(kind, sums)?;
 
-        let jit = if by_operation { JitState::Unavailable } else { self.jit(&encoded, &operation)? };
+        // What runs through once is not worth a compiler.
+        let each = encode::SECTION_EACH as usize;
+        let once = self.options.mode == Mode::Auto && encoded.sections[each].is_empty();
+        let jit = if by_operation || once { JitState::Unavailable } else { self.jit(&encoded, &operation)? };
         // What the host reads back: the control block; for a generated kernel also a short history and the
         // cells.
         let words = match jit {

@@ -139,7 +139,11 @@ impl Maker<'_> {
         let sums = self.part.sum_count(plan, at)?;
         let mut all_rows = false;
         let exchange = match &op.kind {
-            OpKind::Sweep | OpKind::BasisDot { .. } | OpKind::BasisAxpy { .. } => Exchange::Nothing,
+            OpKind::Sweep
+            | OpKind::BasisDot { .. }
+            | OpKind::BasisAxpy { .. }
+            | OpKind::BasisGram { .. }
+            | OpKind::BasisCombine { .. } => Exchange::Nothing,
             &OpKind::Spmv { a, x, y } => self.product(a, vec![x], vec![y], op.sweep.is_scalar()),
             &OpKind::Spmm { a, x, y } => {
                 let columns = |v: lacuna_engine::Basis| (0..v.columns).map(|j| v.column(j)).collect();

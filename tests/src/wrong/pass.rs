@@ -4,7 +4,8 @@ use lacuna_engine::cells::{Binary, Compare, Instr, Machine};
 use lacuna_engine::lower::{Sweep, Update};
 use lacuna_engine::reference::operation;
 use lacuna_engine::{
-    HostStore, Matrix, OpKind, Result, Scalar, State, Triangle, Vector, add_term, dot_product, not_triangular,
+    Basis, Cells, HostStore, Matrix, OpKind, Result, Scalar, State, Triangle, Vector, add_term, dot_product,
+    not_triangular,
 };
 
 /// A fault, and what it remembers.
@@ -53,22 +54,22 @@ impl Faults {
                     machine.cells[(h.first + j) as usize] = dot;
                 }
             }
+            OpKind::BasisGram { v, w, g } => {
+                for j in 0..g.count as usize {
+                    let [left, right] = [v.column(j % v.columns), w.column(j / v.columns)];
+                    machine.cells[g.first as usize + j] = self.dot(store, left, right, None, false, name)?;
+                }
+            }
             OpKind::BasisAxpy { v, h, w, add } => {
-                let mut sum = store.slice(*w, name)?.to_vec();
-                let mut columns: Vec<u32> = (0..h.count).collect();
-                if self.has(Fault::BasisBackwards) {
-                    columns.reverse();
+                let sum = store.slice(*w, name)?.to_vec();
+                self.combine(store, &machine.cells, (*v, *h, *add), (*w, sum), name)?;
+            }
+            OpKind::BasisCombine { v, c, x, add } => {
+                for j in 0..x.columns {
+                    let (h, w) = (c.part(j * v.columns, v.columns), x.column(j));
+                    let sum = if *add { store.slice(w, name)?.to_vec() } else { vec![T::zero(); w.len] };
+                    self.combine(store, &machine.cells, (*v, h, true), (w, sum), name)?;
                 }
-                for j in columns {
-                    let h: T = machine.cells[(h.first + j) as usize];
-                    if h == T::zero() && !self.has(Fault::ZerosRead) {
-                        continue;
-                    }
-                    let h = if *add { h } else { -h };
-                    let column = store.slice(v.column(j as usize), name)?;
-                    sum.iter_mut().zip(column).for_each(|(sum, v)| *sum = h.fma(*v, *sum));
-                }
-                store.set(*w, &sum, name)?;
             }
             OpKind::TriSolve { a, b, x } if self.has(Fault::SolveBackwards) => {
                 let format = store.format::<T>(*a, name)?.clone();
@@ -100,6 +101,31 @@ impl Faults {
             self.instructions(machine, pass.after());
         }
         Ok(())
+    }
+
+    /// `w ← sum ± V h`
+    fn combine<T: Scalar>(
+        &self,
+        store: &mut HostStore,
+        cells: &[T],
+        (v, h, add): (Basis, Cells, bool),
+        (w, mut sum): (Vector, Vec<T>),
+        name: &str,
+    ) -> Result<()> {
+        let mut columns: Vec<u32> = (0..h.count).collect();
+        if self.has(Fault::BasisBackwards) {
+            columns.reverse();
+        }
+        for j in columns {
+            let h: T = cells[(h.first + j) as usize];
+            if h == T::zero() && !self.has(Fault::ZerosRead) {
+                continue;
+            }
+            let h = if add { h } else { -h };
+            let column = store.slice(v.column(j as usize), name)?;
+            sum.iter_mut().zip(column).for_each(|(sum, v)| *sum = h.fma(*v, *sum));
+        }
+        store.set(w, &sum, name)
     }
 
     /// Runs instructions; whether the operation goes on.

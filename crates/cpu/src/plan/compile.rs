@@ -121,6 +121,16 @@ impl Compiled {
                     _ => StepKind::BasisDot { first, columns, w, h },
                 }
             }
+            &OpKind::BasisGram { v, w, g } => {
+                work += op.n() * g.count as usize;
+                let (first, rows, columns) = (v.first, v.columns as u32, w.columns as u32);
+                StepKind::BasisGram { first, rows, w: w.first, columns, g: g.first }
+            }
+            &OpKind::BasisCombine { v, c, x, add } => {
+                work += op.n() * c.count as usize;
+                let (first, rows, columns) = (v.first, v.columns as u32, x.columns as u32);
+                StepKind::BasisCombine { first, rows, x: x.first, columns, c: c.first, add }
+            }
             &OpKind::TriSolve { a, b, x } => {
                 work += a.nnz;
                 let a = solved(store, a, self.threads, op.sweep.name())?;

@@ -71,6 +71,24 @@ pub(crate) enum StepKind {
         h: u32,
         add: bool,
     },
+    /// Column `i` of `rows` on the left is in slot `first + i`, column `j` on the right in slot `w + j`; their sum goes to
+    /// cell `g + j · rows + i`.
+    BasisGram {
+        first: u32,
+        rows: u32,
+        w: u32,
+        columns: u32,
+        g: u32,
+    },
+    /// Column `i` of `rows` is in slot `first + i`, its coefficient in column `j`, of slot `x + j`, in cell `c + j · rows + i`.
+    BasisCombine {
+        first: u32,
+        rows: u32,
+        x: u32,
+        columns: u32,
+        c: u32,
+        add: bool,
+    },
     /// Level by level, with its own barriers.
     TriSolve {
         a: AnySolved,
@@ -91,7 +109,7 @@ impl StepKind {
     #[inline]
     pub(crate) fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
         match self {
-            StepKind::Sweep => {}
+            StepKind::Sweep | StepKind::BasisGram { .. } | StepKind::BasisCombine { .. } => {}
             StepKind::Pieces { x, .. } => each(x),
             StepKind::Spmv { x, y, .. } | StepKind::Spmm { x, y, .. } | StepKind::Host { x, y, .. } => {
                 [x, y].into_iter().for_each(each);
@@ -131,8 +149,17 @@ pub(crate) struct Step {
 impl Step {
     /// Number of sums over all rows that the step computes.
     pub(crate) fn sums(&self) -> usize {
-        self.dots.len()
-            + if let StepKind::BasisDot { columns, .. } = self.kind { columns as usize } else { 0 }
+        self.dots.len() + self.summed().len()
+    }
+    /// The cells of the sums that the operation itself computes, in order.
+    pub(crate) fn summed(&self) -> std::ops::Range<usize> {
+        match self.kind {
+            StepKind::BasisDot { columns, h, .. } => h as usize..h as usize + columns as usize,
+            StepKind::BasisGram { rows, columns, g, .. } => {
+                g as usize..g as usize + rows as usize * columns as usize
+            }
+            _ => 0..0,
+        }
     }
     /// Matrix entries and vector elements touched.
     pub(crate) fn work(&self) -> usize {

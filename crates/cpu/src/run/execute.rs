@@ -360,9 +360,7 @@ impl<T: Scalar> Shared<'_, T> {
         // SAFETY: all threads have written their segments, and write to the other half next.
         let all = unsafe { std::slice::from_raw_parts(sums, count * step.sums()) };
         let mut sums = SegmentSums { all, count };
-        if let StepKind::BasisDot { columns, h, .. } = step.kind {
-            sums.next(&mut machine.cells[h as usize..(h + columns) as usize]);
-        }
+        sums.next(&mut machine.cells[step.summed()]);
         for dot in &step.dots {
             sums.next(std::slice::from_mut(&mut machine.cells[dot.cell as usize]));
         }

@@ -1,6 +1,7 @@
 //! Running a plan: the loop over operations, the threads that share it, the barrier between them.
 pub(crate) mod arena;
 pub(crate) mod barrier;
+mod block;
 pub(crate) mod execute;
 pub(crate) mod gang;
 pub(crate) mod share;

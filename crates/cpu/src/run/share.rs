@@ -4,6 +4,7 @@ use crate::pass::fused;
 use crate::pass::sweep;
 use crate::pass::update::{Bound, BoundTerm, accumulate, round, update};
 use crate::plan::step::{Dot, Step, StepKind};
+use crate::run::block;
 use crate::simd::known::Known;
 use crate::spmv::{Stored, hyb};
 use lacuna_engine::lower::Coefficient;
@@ -130,6 +131,9 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
     let narrow = step.updates.iter().any(|update| update.rounds);
     let interpreted = !S::IS_SCALAR && !narrow && (Known::<T, S>::COMPLEX || unlisted);
     let bytes = match step.kind {
+        StepKind::BasisGram { rows, columns, .. } | StepKind::BasisCombine { rows, columns, .. } => {
+            block::chunk_bytes(rows + columns)
+        }
         StepKind::Sweep if interpreted && step.dots.is_empty() => usize::MAX,
         StepKind::BasisDot { .. } | StepKind::BasisAxpy { .. } => BASIS_CHUNK_BYTES,
         // The matrix also comes from cache for every column after the first.
@@ -214,6 +218,8 @@ unsafe fn lead<T: Scalar, S: Simd>(
                     }
                 }
             }
+            StepKind::BasisGram { .. } => block::gram(simd, share, segment..last),
+            StepKind::BasisCombine { .. } => block::combine(simd, share, start, end),
             StepKind::BasisDot { first, columns, w, .. } => {
                 let columns = *columns as usize;
                 let near = step.n * columns * size_of::<T>() <= NEAR;
@@ -319,7 +325,7 @@ impl<T: Scalar> Share<'_, T> {
     /// # Safety
     /// The step must have this sum, and this share this segment.
     #[inline(always)]
-    unsafe fn put(&self, d: usize, s: usize, sum: T) {
+    pub(super) unsafe fn put(&self, d: usize, s: usize, sum: T) {
         // SAFETY: as the caller promises.
         unsafe { *self.sums.add(d * self.step.n.div_ceil(SEGMENT) + s) = sum }
     }

@@ -428,11 +428,20 @@ fn ops<T: Scalar>(k: &mut Recorder<'_, T>, dev: &Device, data: &mut Bytes<'_>, o
     for _ in 0..data.below(4) {
         let (x, y) = (data.pick(&on.vectors), data.pick(&on.vectors));
         let (basis, run, a) = (data.pick(&on.bases), data.pick(&on.cells), data.pick(&on.matrices));
-        match data.below(9) {
+        match data.below(11) {
             0 => k.matrix_product(a, x, y, pass(data, on)),
             1 => k.matrix_columns(a, basis, data.pick(&on.bases)),
             2 => k.basis_dot(basis, x, run),
             3 => k.basis_add(basis, run, x, pass(data, on)),
+            kind @ (9 | 10) => {
+                let other = data.pick(&on.bases);
+                let pairs = run.take((basis.columns * other.columns).min(run.count as usize));
+                if kind == 9 {
+                    k.basis_gram(basis, other, pairs)
+                } else {
+                    k.basis_combine(basis, pairs, other)
+                }
+            }
             4 => k.tri_solve(a, x, y, pass(data, on)),
             5 => {
                 let panics = data.below(3) == 0;

@@ -148,6 +148,7 @@ static Dim emu_thread() { return Dim{block->current}; }
 #define __threadfence() std::atomic_thread_fence(std::memory_order_seq_cst)
 #define __shfl_down_sync(mask, v, d) shuffle_down(v, d)
 #define __shfl_sync(mask, v, lane) shuffle(v, lane)
+#define __shfl_xor_sync(mask, v, d) shuffle(v, (block->current ^ (d)) % 32)
 #define __ballot_sync(mask, v) ballot(v)
 #define __ffs(v) __builtin_ffs(int(v))
 #define __ldg(p) (*(p))
@@ -198,6 +199,8 @@ static void register_kernels() {
     add("spmv_bcsr_" #S, spmv_bcsr_##S);                                                                             \
     add("basis_dot_" #S, basis_dot_##S);                                                                             \
     add("basis_axpy_" #S, basis_axpy_##S);                                                                           \
+    add("basis_gram_" #S, basis_gram_##S);                                                                           \
+    add("basis_combine_" #S, basis_combine_##S);                                                                     \
     add("tri_solve_level_" #S, tri_solve_level_##S);                                                                             \
     add("tri_solve_levels_" #S, tri_solve_levels_##S);
     add("copy_bytes", copy_bytes);

@@ -177,8 +177,16 @@ fn bases<T: Scalar>() {
             let norm = h.at(columns);
             let pass = Pass::new("norm").set(w[1], w[1] + w[0]).dot(norm, w[0], w[1]);
             dev.basis_axpy(*basis, h.take(columns), w[0], pass)?;
-            let all: Vec<_> = (0..=columns).map(|i| h.at(i)).collect();
-            Ok((downloaded(dev, &w)?, dev.read(&all)?))
+            let g = dev.cells::<T>(columns * columns)?;
+            dev.basis_gram(*basis, *basis, *g)?;
+            dev.write(g.at(0), T::zero())?;
+            let combined = dev.basis::<T>(n, columns)?;
+            dev.basis_combine(*basis, *g, *combined)?;
+            let mut numbers = downloaded(dev, &w)?;
+            numbers.extend(downloaded(dev, &(0..columns).map(|j| combined.column(j)).collect::<Vec<_>>())?);
+            let mut all = dev.read_run(h.take(columns + 1))?;
+            all.extend(dev.read_run(*g)?);
+            Ok((numbers, all))
         }
         both::<T>(&format!("basis of {columns}"), n, None, |dev| work(dev, n, columns));
     }

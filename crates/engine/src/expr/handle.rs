@@ -193,6 +193,11 @@ impl<T> Vector<T> {
     pub fn bytes(self) -> usize {
         self.len * self.kind.element(self.narrow)
     }
+    /// The vector as a basis of one column.
+    pub fn alone(self) -> Basis<T> {
+        let Vector { slot, serial, len, narrow, kind, .. } = self;
+        Basis { first: slot, serial, len, columns: 1, narrow, kind, marker: PhantomData }
+    }
 }
 
 impl<T> Cells<T> {

@@ -88,6 +88,12 @@ impl Sweep {
         Sweep { name: name.into(), kind, n: 0, before, updates, dots, after: Vec::new(), cells: Vec::new() }
     }
 
+    /// `w ← 0`
+    pub(crate) fn zero(w: Vector) -> Self {
+        let updates = vec![Update { dst: w, terms: Vec::new() }];
+        Sweep { n: w.len, updates, ..Sweep::nothing("", w.kind) }
+    }
+
     /// The names of the passes it is composed of.
     pub fn name(&self) -> &str {
         &self.name

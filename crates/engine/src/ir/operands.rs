@@ -57,6 +57,10 @@ impl OpKind {
             OpKind::BasisAxpy { v, h, w, .. } => {
                 [Some(B(used(v, h), Read)), Some(C(*h, Read)), Some(V(*w, Change))]
             }
+            OpKind::BasisGram { v, w, g } => [Some(B(*v, Read)), Some(B(*w, Read)), Some(C(*g, Write))],
+            OpKind::BasisCombine { v, c, x, add } => {
+                [Some(B(*v, Read)), Some(C(*c, Read)), Some(B(*x, if *add { Change } else { Write }))]
+            }
             OpKind::TriSolve { a, b, x } => [Some(M(*a)), Some(V(*b, Gather)), Some(V(*x, Fill))],
             OpKind::Host { x, y, .. } => [Some(V(*x, Gather)), Some(V(*y, Fill)), None],
         };
@@ -67,9 +71,12 @@ impl OpKind {
     pub fn carries(&self) -> bool {
         match self {
             OpKind::Sweep | OpKind::Spmv { .. } | OpKind::BasisAxpy { .. } => true,
-            OpKind::Spmm { .. } | OpKind::BasisDot { .. } | OpKind::TriSolve { .. } | OpKind::Host { .. } => {
-                false
-            }
+            OpKind::Spmm { .. }
+            | OpKind::BasisDot { .. }
+            | OpKind::BasisGram { .. }
+            | OpKind::BasisCombine { .. }
+            | OpKind::TriSolve { .. }
+            | OpKind::Host { .. } => false,
         }
     }
 
@@ -85,8 +92,8 @@ impl OpKind {
     #[inline]
     pub(crate) fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
         match self {
-            // The columns of a block product are the same in all steps.
-            OpKind::Sweep | OpKind::Spmm { .. } => {}
+            // The columns of operations on blocks are the same in all steps.
+            OpKind::Sweep | OpKind::Spmm { .. } | OpKind::BasisGram { .. } | OpKind::BasisCombine { .. } => {}
             OpKind::Spmv { x, y, .. } | OpKind::Host { x, y, .. } => {
                 [&mut x.slot, &mut y.slot].into_iter().for_each(each);
             }

@@ -49,6 +49,29 @@ pub enum OpKind {
         /// Add instead of subtract.
         add: bool,
     },
+    /// `G ← Vᴴ W`: cell `j · rows + i` is the dot product of column `i` of `v`, which has `rows` columns, with column
+    /// `j` of `w`, bitwise equal to one [`OpKind::BasisDot`] per column of `w`. It has no sweep of its own.
+    BasisGram {
+        /// The columns on the left.
+        v: Basis,
+        /// The columns on the right; they may be those on the left.
+        w: Basis,
+        /// One cell for each pair.
+        g: Cells,
+    },
+    /// `X ← V C`, or `X ← X + V C`: column `j` begins as 0, or as it is, and has the columns of `v` added in order, bitwise
+    /// equal to one [`OpKind::BasisAxpy`] per column of `x`. Cell `j · rows + i` is the coefficient of column `i` of
+    /// `v`, which has `rows` columns. It has no sweep of its own.
+    BasisCombine {
+        /// The columns that are combined.
+        v: Basis,
+        /// One cell for each pair.
+        c: Cells,
+        /// The combinations; none is a column of `v`.
+        x: Basis,
+        /// Add to what is there.
+        add: bool,
+    },
     /// `x ← A⁻¹ b` with a triangular matrix, see [`Triangle`](crate::Triangle). It has no sweep of its own.
     TriSolve {
         /// The matrix, in a format that has a [`Format::triangle`](crate::Format::triangle).
@@ -78,6 +101,18 @@ pub struct Op {
     pub sweep: Sweep,
 }
 
+/// Cells for all pairs of columns of two bases.
+fn cells_of(v: Basis, w: Basis) -> usize {
+    v.columns.saturating_mul(w.columns)
+}
+
+impl OpKind {
+    /// Whether it works on several columns, and can be taken apart into operations on one each.
+    pub fn takes_columns(&self) -> bool {
+        matches!(self, OpKind::Spmm { .. } | OpKind::BasisGram { .. } | OpKind::BasisCombine { .. })
+    }
+}
+
 impl Op {
     /// Number of elements it processes.
     pub fn n(&self) -> usize {
@@ -85,6 +120,7 @@ impl Op {
             OpKind::Sweep => self.sweep.n,
             OpKind::Spmv { a, .. } | OpKind::Spmm { a, .. } => a.rows,
             OpKind::BasisDot { w, .. } | OpKind::BasisAxpy { w, .. } => w.len,
+            OpKind::BasisGram { v, .. } | OpKind::BasisCombine { v, .. } => v.len,
             OpKind::TriSolve { x, .. } => x.len,
             OpKind::Host { y, .. } => y.len,
         }
@@ -101,16 +137,41 @@ impl Op {
         code.filter(|i| matches!(i, Instr::Count { .. })).count()
     }
 
-    /// A product of several columns as one product per column; the last one has the sweep.
+    /// An operation on several columns as operations on one column each; the last one has the sweep.
     pub(crate) fn columns(&self) -> Vec<Op> {
-        let OpKind::Spmm { a, x, y } = self.kind else { return vec![self.clone()] };
+        let nothing = || Sweep::nothing("", self.sweep.kind);
+        let kinds: Vec<(OpKind, Sweep)> = match self.kind {
+            OpKind::Spmm { a, x, y } => (0..x.columns)
+                .map(|j| (OpKind::Spmv { a, x: x.column(j), y: y.column(j) }, nothing()))
+                .collect(),
+            OpKind::BasisGram { v, w, g } => (0..w.columns)
+                .map(|j| {
+                    (OpKind::BasisDot { v, w: w.column(j), h: g.part(j * v.columns, v.columns) }, nothing())
+                })
+                .collect(),
+            OpKind::BasisCombine { v, c, x, add } => (0..x.columns)
+                .flat_map(|j| {
+                    let (h, w) = (c.part(j * v.columns, v.columns), x.column(j));
+                    let begins = (!add).then(|| (OpKind::Sweep, Sweep::zero(w)));
+                    begins.into_iter().chain([(OpKind::BasisAxpy { v, h, w, add: true }, nothing())])
+                })
+                .collect(),
+            _ => return vec![self.clone()],
+        };
         let before = self.sweep.before.iter().filter(|i| matches!(i, Instr::OnlyIf { .. })).copied();
-        let bare =
-            Sweep { before: before.collect(), name: self.sweep.name.clone(), ..Sweep::nothing("", a.kind) };
-        let mut ops: Vec<_> = (0..x.columns)
-            .map(|j| Op {
-                kind: OpKind::Spmv { a, x: x.column(j), y: y.column(j) },
-                sweep: if j + 1 == x.columns { self.sweep.clone() } else { bare.clone() },
+        let before: Vec<Instr> = before.collect();
+        let count = kinds.len();
+        let mut ops: Vec<_> = kinds
+            .into_iter()
+            .enumerate()
+            .map(|(j, (kind, sweep))| Op {
+                kind,
+                sweep: if j + 1 == count {
+                    self.sweep.clone()
+                } else {
+                    let cells = self.sweep.cells.clone();
+                    Sweep { before: before.clone(), name: self.sweep.name.clone(), cells, ..sweep }
+                },
             })
             .collect();
         if ops.is_empty() {
@@ -206,6 +267,17 @@ impl Op {
                 }
                 if v.has(*w, h.count) {
                     return fail("basis_axpy changes a column that it uses");
+                }
+            }
+            OpKind::BasisGram { v, w, g } => {
+                Error::check_length("basis_gram", "a column of W", v.len, w.len)?;
+                Error::check_length("basis_gram", "the cells", cells_of(*v, *w), g.count as usize)?;
+            }
+            OpKind::BasisCombine { v, c, x, .. } => {
+                Error::check_length("basis_combine", "a column of X", v.len, x.len)?;
+                Error::check_length("basis_combine", "the cells", cells_of(*v, *x), c.count as usize)?;
+                if v.overlaps(*x) {
+                    return fail("basis_combine writes a column that it uses");
                 }
             }
             OpKind::TriSolve { a, b, x } => crate::ir::triangle::check_solve(name, *a, *b, *x)?,

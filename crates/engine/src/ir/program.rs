@@ -2,7 +2,7 @@
 use crate::expr::cells::Instr;
 use crate::ir::control::COMMON_REASONS;
 use crate::ir::operation::{Op, OpKind};
-use crate::{Error, Matrix, NumberType, Reason, Result, Section, Steps, next_serial};
+use crate::{Error, NumberType, Reason, Result, Section, Steps, next_serial};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -190,10 +190,10 @@ impl Program {
         self.section(Section::Each).len() as f64 / self.counts().max(1) as f64
     }
 
-    /// The program with each product of several columns replaced by one product per column if the backend has
-    /// no kernel for several; unchanged if `together` holds for the matrices of all such products.
-    pub fn column_by_column(&self, together: impl Fn(Matrix) -> bool) -> Cow<'_, Self> {
-        let stays = |op: &Op| !matches!(op.kind, OpKind::Spmm { a, .. } if !together(a));
+    /// The program with each operation on several columns replaced by one per column if the backend has no kernel for
+    /// several; unchanged if `together` holds for all such operations.
+    pub fn column_by_column(&self, together: impl Fn(&OpKind) -> bool) -> Cow<'_, Self> {
+        let stays = |op: &Op| !op.kind.takes_columns() || together(&op.kind);
         if self.witnesses().all(stays) {
             return Cow::Borrowed(self);
         }
@@ -218,9 +218,9 @@ impl Program {
     pub fn has_narrow(&self) -> bool {
         self.witnesses().any(|op| op.vectors().any(|v| v.narrow))
     }
-    /// Whether it has products of several columns.
+    /// Whether it has operations on several columns.
     pub fn has_columns(&self) -> bool {
-        self.witnesses().any(|op| matches!(op.kind, OpKind::Spmm { .. }))
+        self.witnesses().any(|op| op.kind.takes_columns())
     }
 
     pub(crate) fn check(&self) -> Result<()> {

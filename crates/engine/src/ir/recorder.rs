@@ -215,6 +215,25 @@ impl<'a, T> Recorder<'a, T> {
     pub fn basis_add(&mut self, v: Basis<T>, h: Cells<T>, w: Vector<T>, pass: Pass<T>) {
         self.record(OpKind::BasisAxpy { v: v.untyped(), h: h.untyped(), w: w.untyped(), add: true }, &pass);
     }
+    /// `G ← Vᴴ W`, with cell `j · v.columns + i` for column `i` of `v` and column `j` of `w`: the same bits as one
+    /// [`Recorder::basis_dot`] per column of `w`, in one sweep over memory.
+    pub fn basis_gram(&mut self, v: Basis<T>, w: Basis<T>, g: Cells<T>) {
+        let kind = OpKind::BasisGram { v: v.untyped(), w: w.untyped(), g: g.untyped() };
+        self.record(kind, &Pass::new("basis_gram"));
+    }
+    /// `X ← V C`, with the coefficient of column `i` of `v` in column `j` of `x` in cell `j · v.columns + i`: the same bits as
+    /// columns of zeros and one [`Recorder::basis_add`] to each, in one sweep over memory.
+    pub fn basis_combine(&mut self, v: Basis<T>, c: Cells<T>, x: Basis<T>) {
+        self.combine(v, c, x, false);
+    }
+    /// `X ← X + V C`: see [`Recorder::basis_combine`].
+    pub fn basis_combine_add(&mut self, v: Basis<T>, c: Cells<T>, x: Basis<T>) {
+        self.combine(v, c, x, true);
+    }
+    fn combine(&mut self, v: Basis<T>, c: Cells<T>, x: Basis<T>, add: bool) {
+        let kind = OpKind::BasisCombine { v: v.untyped(), c: c.untyped(), x: x.untyped(), add };
+        self.record(kind, &Pass::new("basis_combine"));
+    }
 
     /// `x ← A⁻¹ b` with a triangular matrix stored for solves (see [`crate::Triangle`]), then the pass.
     pub fn tri_solve(&mut self, a: Matrix<T>, b: Vector<T>, x: Vector<T>, pass: Pass<T>) {

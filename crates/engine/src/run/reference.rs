@@ -196,6 +196,34 @@ fn run<T: Scalar>(store: &mut HostStore, kind: &OpKind, name: &str, machine: &mu
             }
             store.set(w, &sum, name)
         }
+        OpKind::BasisGram { v, w, g } => {
+            for j in 0..w.columns {
+                let right = store.slice(w.column(j), name)?;
+                for i in 0..v.columns {
+                    let at = g.first as usize + j * v.columns + i;
+                    machine.cells[at] = dot_product(store.slice(v.column(i), name)?, right);
+                }
+            }
+            Ok(())
+        }
+        OpKind::BasisCombine { v, c, x, add } => {
+            for j in 0..x.columns {
+                let mut sum = vec![T::zero(); x.len];
+                if add {
+                    sum.copy_from_slice(store.slice(x.column(j), name)?);
+                }
+                for i in 0..v.columns {
+                    let c = machine.cells[c.first as usize + j * v.columns + i];
+                    if c == T::zero() {
+                        continue;
+                    }
+                    let column = store.slice::<T>(v.column(i), name)?;
+                    sum.iter_mut().zip(column).for_each(|(sum, v)| *sum = c.fma(*v, *sum));
+                }
+                store.set(x.column(j), &sum, name)?;
+            }
+            Ok(())
+        }
         OpKind::Host { ref f, x, y } => {
             let mut to = vec![T::zero(); y.len];
             f.call(store.slice(x, name)?, &mut to)?;

@@ -235,6 +235,24 @@ impl Encoder {
                 set(OP_ADD, add.into());
                 self.see_cells(h.first, h.count);
             }
+            OpKind::BasisGram { v, w, g } => {
+                set(OP_KIND, KIND_BASIS_GRAM);
+                set(OP_BASIS, index(&mut self.out.bases, v));
+                set(OP_Y, index(&mut self.out.bases, w));
+                set(OP_COLUMNS, g.count);
+                set(OP_H, g.first);
+                self.see_cells(g.first, g.count);
+                sums = g.count;
+            }
+            OpKind::BasisCombine { v, c, x, add } => {
+                set(OP_KIND, KIND_BASIS_COMBINE);
+                set(OP_BASIS, index(&mut self.out.bases, v));
+                set(OP_Y, index(&mut self.out.bases, x));
+                set(OP_COLUMNS, x.columns as u32);
+                set(OP_H, c.first);
+                set(OP_ADD, add.into());
+                self.see_cells(c.first, c.count);
+            }
             OpKind::TriSolve { a, b, x } => {
                 set(OP_KIND, KIND_TRI_SOLVE);
                 set(OP_MATRIX, index(&mut self.out.matrices, a));

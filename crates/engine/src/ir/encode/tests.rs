@@ -82,6 +82,16 @@ fn decode(e: &Encoded, op: u32) -> Op {
         KIND_BASIS_DOT => {
             OpKind::BasisDot { v: e.bases[field(OP_BASIS) as usize], w: vector(field(OP_Y)), h: h() }
         }
+        KIND_BASIS_GRAM => {
+            let [v, w] = [OP_BASIS, OP_Y].map(|of| e.bases[field(of) as usize]);
+            OpKind::BasisGram { v, w, g: h() }
+        }
+        KIND_BASIS_COMBINE => {
+            let [v, x] = [OP_BASIS, OP_Y].map(|of| e.bases[field(of) as usize]);
+            assert_eq!(field(OP_COLUMNS) as usize, x.columns);
+            let c = Cells::of(NumberType::F64, field(OP_H), (v.columns * x.columns) as u32, 0);
+            OpKind::BasisCombine { v, c, x, add: field(OP_ADD) == 1 }
+        }
         _ => OpKind::BasisAxpy {
             v: e.bases[field(OP_BASIS) as usize],
             h: h(),
@@ -209,6 +219,24 @@ fn decoding_gives_back_the_program() {
     assert_eq!(fields(7, [OP_LAST, OP_NEXT, OP_NEXT_LEFT]), [1, SECTION_EACH, SECTION_RESTART]);
     assert_eq!(fields(7, [OP_NEXT_OP, OP_NEXT_LEFT_OP, OP_SECTION]), [4, 1, SECTION_EACH]);
     assert!(e.is_scalar(1) && !e.is_scalar(2));
+}
+
+#[test]
+fn operations_on_blocks_are_decoded() {
+    let dev = Device::new(Reference::new());
+    let mut k = Recorder::<f64>::new(&dev, "blocks");
+    let (v, x, c) = (k.basis(5, 3), k.basis(5, 2), k.run_of_cells(6));
+    k.basis_gram(v, x, c);
+    k.basis_combine(v, c, x);
+    k.basis_combine_add(v, c, x);
+    let program = k.finish().unwrap();
+    let e = encode(&program).unwrap();
+    assert_eq!((e.sums, e.cells.len()), (6, 6));
+    for (i, op) in program.ops().enumerate() {
+        let serial =
+            |kind: &OpKind| format!("{kind:?}").replace(&format!("serial: {}", c.serial), "serial: 0");
+        assert_eq!(serial(&decode(&e, i as u32).kind), serial(&op.kind));
+    }
 }
 
 #[test]
