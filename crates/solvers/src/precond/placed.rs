@@ -5,11 +5,11 @@ use super::Setup;
 use super::algebra::OnDevice;
 use crate::name_of;
 use lacuna_engine::{
-    Cell, Device, Error, Format, Lease, LinOp, Matrix, Owned, Pass, Recorder, Result, Scalar, Vector,
+    Basis, Cell, Device, Error, Format, Lease, LinOp, Matrix, Owned, Pass, Recorder, Result, Scalar, Vector,
 };
 use lacuna_formats::Csr;
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// `z ← M r` with `M ≈ A⁻¹`, for every backend.
@@ -78,6 +78,22 @@ pub trait Preconditioner<T: Scalar>: Send {
     /// Records `z ← M r`, then `then`. `r` and `z` have as many elements as the matrix has columns, and
     /// differ.
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>);
+    /// Whether [`Preconditioner::apply_columns`] has operations of its own. Provided: no.
+    fn takes_columns(&self) -> bool {
+        false
+    }
+    /// Records `Z ← M R` for several columns, with `work` in place of the work vectors: a basis for each, with as many columns.
+    /// **Must** give the same bits as one [`Preconditioner::apply`] per column. Provided: that.
+    fn apply_columns(
+        &self,
+        k: &mut Recorder<'_, T>,
+        on: &Handles<T>,
+        work: &[Basis<T>],
+        [r, z]: [Basis<T>; 2],
+    ) {
+        let _ = work;
+        (0..r.columns).for_each(|j| self.apply(k, on, r.column(j), z.column(j), Pass::nothing()));
+    }
     /// `d` if `M r = d ∘ r`, so that a method can multiply where it reads `r`: see [`LinOp::diagonal`]. Provided: none.
     fn diagonal(&self, on: &Handles<T>) -> Option<Vector<T>> {
         let _ = on;
@@ -350,6 +366,25 @@ pub struct Placed<T: Scalar> {
     memory: Arc<Vec<Arc<Lease>>>,
     bytes: usize,
     report: Vec<(&'static str, String)>,
+    /// Work vectors for several columns, made when they are first asked for.
+    wide: Mutex<Option<Wide<T>>>,
+}
+
+/// Bases in the place of work vectors.
+struct Wide<T> {
+    work: Vec<Basis<T>>,
+    columns: usize,
+    memory: Arc<Vec<Arc<Lease>>>,
+}
+
+impl<T: Scalar> Wide<T> {
+    /// As many columns for each work vector.
+    fn new(dev: &Device, scratch: &[Vector<T>], columns: usize) -> Result<Self> {
+        let mut memory = Allocations { device: dev, leases: Vec::new() };
+        let basis = |v: &Vector<T>| Ok(memory.keep(dev.basis(v.len, columns)?));
+        let work = scratch.iter().map(basis).collect::<Result<_>>()?;
+        Ok(Wide { work, columns, memory: Arc::new(memory.leases) })
+    }
 }
 
 /// Listed preconditioners that are not Hermitian for a Hermitian matrix.
@@ -391,7 +426,8 @@ impl<T: Scalar> Placed<T> {
         let parts = made(dev, &mut *kind, host, &mut setup)?;
         let (bytes, report) = (parts.bytes(), parts.report.clone());
         let (on, memory) = put(dev, parts, a)?;
-        Ok(Placed { device: dev.clone(), kind, on, memory: Arc::new(memory), bytes, report })
+        let memory = Arc::new(memory);
+        Ok(Placed { device: dev.clone(), kind, on, memory, bytes, report, wide: Mutex::default() })
     }
 
     /// Sets up from nothing for other values, which may make parts of other sizes. What was recorded with it has to be recorded
@@ -404,6 +440,7 @@ impl<T: Scalar> Placed<T> {
         let (bytes, report) = (parts.bytes(), parts.report.clone());
         let (on, memory) = put(&self.device, parts, self.on.a)?;
         (self.on, self.memory, self.bytes, self.report) = (on, Arc::new(memory), bytes, report);
+        self.wide = Mutex::default();
         Ok(())
     }
 
@@ -461,6 +498,24 @@ impl<T: Scalar> LinOp<T> for Placed<T> {
     }
     fn diagonal(&self) -> Option<Vector<T>> {
         self.kind.diagonal(&self.on)
+    }
+    fn apply_columns(&self, k: &mut Recorder<'_, T>, x: Basis<T>, y: Basis<T>) {
+        if x.columns < 2 || !self.kind.takes_columns() {
+            return (0..x.columns).for_each(|j| self.apply(k, x.column(j), y.column(j), Pass::nothing()));
+        }
+        let mut wide = self.wide.lock().unwrap_or_else(PoisonError::into_inner);
+        if wide.as_ref().is_none_or(|wide| wide.columns < x.columns) {
+            match Wide::new(&self.device, &self.on.scratch, x.columns) {
+                Ok(made) => *wide = Some(made),
+                Err(error) => return k.fail(error),
+            }
+        }
+        if let Some(Wide { work, memory, .. }) = &*wide {
+            self.keep(k);
+            k.keep(memory);
+            let work: Vec<Basis<T>> = work.iter().map(|work| work.take(x.columns)).collect();
+            self.kind.apply_columns(k, &self.on, &work, [x, y]);
+        }
     }
     fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.keep(k);

@@ -23,7 +23,7 @@ use super::multigrid::VCycle;
 use crate::named::Settings;
 use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
 use hierarchy::{Coarsest, Hierarchy, NearNull};
-use lacuna_engine::{Complex64, Double, Error, Format, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Basis, Complex64, Double, Error, Format, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{BLOCK_SIZES, Csr, FORMATS, Packed, Structure, convert};
 use modes::{Modes, rigid_body};
 use std::any::Any;
@@ -293,6 +293,18 @@ impl<T: Scalar> Preconditioner<T> for Amg {
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         self.cycle.record(k, on, [r, z], self.options.sweeps, then);
+    }
+    fn takes_columns(&self) -> bool {
+        self.cycle.takes_columns()
+    }
+    fn apply_columns(
+        &self,
+        k: &mut Recorder<'_, T>,
+        on: &Handles<T>,
+        work: &[Basis<T>],
+        [r, z]: [Basis<T>; 2],
+    ) {
+        self.cycle.record_columns(k, (on, work), [r, z], self.options.sweeps);
     }
     fn is_narrow(&self) -> bool {
         self.options.narrow && T::HAS_NARROW

@@ -13,7 +13,7 @@ pub(super) use vcycle::VCycle;
 
 use crate::named::{Bounds, OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
-use lacuna_engine::{Double, Error, Format, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Basis, Double, Error, Format, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{Csr, Interpolation, Stencil, convert};
 use operator::{Axes, Operator};
 use std::borrow::Cow;
@@ -255,6 +255,18 @@ impl<T: Scalar> Preconditioner<T> for Multigrid {
 
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         self.made.cycle.record(k, on, [r, z], self.options.sweeps, then);
+    }
+    fn takes_columns(&self) -> bool {
+        self.made.cycle.takes_columns()
+    }
+    fn apply_columns(
+        &self,
+        k: &mut Recorder<'_, T>,
+        on: &Handles<T>,
+        work: &[Basis<T>],
+        [r, z]: [Basis<T>; 2],
+    ) {
+        self.made.cycle.record_columns(k, (on, work), [r, z], self.options.sweeps);
     }
     /// The matrix is Hermitian, and smoothing before and after is the same.
     fn is_hermitian(&self) -> bool {

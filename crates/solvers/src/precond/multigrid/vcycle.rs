@@ -2,7 +2,7 @@
 use super::cycle::{Task, Weights, cycle};
 use super::smoother::{Diagonal, Smoother, Smoothing};
 use crate::{Handles, Parts};
-use lacuna_engine::{Format, Pass, Recorder, Scalar, Vector};
+use lacuna_engine::{Basis, Format, Pass, Recorder, Scalar, Vector};
 use std::sync::Arc;
 
 /// What the recorded operations of a cycle depend on. Levels are added from the finest on, each with its
@@ -88,15 +88,31 @@ impl VCycle {
         sweeps: usize,
         then: Pass<T>,
     ) {
-        cycle(k, &self.tasks(on), [r, z], sweeps, then);
+        let work: Vec<Basis<T>> = on.all_scratch().iter().map(|v| v.alone()).collect();
+        cycle(k, &self.tasks(on, &work), [r.alone(), z.alone()], sweeps, Some(then));
+    }
+
+    /// Whether [`VCycle::record_columns`] works: no kernel for several columns takes narrow ones.
+    pub(in crate::precond) fn takes_columns(&self) -> bool {
+        !self.narrow
+    }
+    /// Records `Z ← M R` for several columns, with as many columns in each basis of `work`, of which there is one for each work vector.
+    pub(in crate::precond) fn record_columns<T: Scalar>(
+        &self,
+        k: &mut Recorder<'_, T>,
+        (on, work): (&Handles<T>, &[Basis<T>]),
+        [r, z]: [Basis<T>; 2],
+        sweeps: usize,
+    ) {
+        cycle(k, &self.tasks(on, work), [r, z], sweeps, None);
     }
 
     /// The work on each level, with the handles it uses.
-    fn tasks<T: Scalar>(&self, on: &Handles<T>) -> Vec<Task<T>> {
+    fn tasks<T: Scalar>(&self, on: &Handles<T>, work: &[Basis<T>]) -> Vec<Task<T>> {
         let mut vectors = on.all_vectors().iter().copied();
         let mut numbers = on.all_numbers().iter().copied();
         let mut matrices = on.all_matrices().iter().copied();
-        let mut scratch = on.all_scratch().iter().copied();
+        let mut scratch = work.iter().copied();
         let mut a = if self.has_finest { matrices.next() } else { Some(on.a()) };
         // The lists have the lengths that the parts gave them.
         let mut make = |k: usize, smoother: Option<(Smoothing, bool)>| {
