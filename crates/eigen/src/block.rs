@@ -1,9 +1,10 @@
 //! The search space of a block method on a device: its columns, their products, and operations on all of them.
 use crate::small::Small;
-use lacuna_engine::{
-    Basis, Cells, Device, Expr, History, LinOp, Owned, Pass, Plan, Recorder, Result, Run, Scalar, Vector,
-};
+use lacuna_engine::{Basis, Cells, Device, History, LinOp, Owned, Pass, Plan, Recorder, Result, Run, Scalar};
 use std::collections::HashMap;
+
+/// Programs that are kept.
+const PLANS: usize = 48;
 
 /// One of the bases of a [`Block`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,9 +38,11 @@ pub(crate) struct Block<'a, T: Scalar> {
     columns: Pair<T>,
     products: Pair<T>,
     masses: Option<Pair<T>>,
-    /// `A x − λ B x`, and the input and the image of the preconditioner.
+    /// `A x − λ B x`
     residuals: Owned<Basis<T>>,
     side: usize,
+    /// The side of the columns that are being made orthonormal.
+    new_side: usize,
     coefficients: Owned<Cells<T>>,
     plans: HashMap<Key, Plan>,
     /// Products with `A`, applications of the preconditioner.
@@ -69,8 +72,9 @@ impl<'a, T: Scalar> Block<'a, T> {
             columns: Pair::new(dev, n, most)?,
             products: Pair::new(dev, n, most)?,
             masses: b.map(|_| Pair::new(dev, n, most)).transpose()?,
-            residuals: dev.basis(n, values + 2)?,
+            residuals: dev.basis(n, values)?,
             side: 0,
+            new_side: 0,
             coefficients: dev.cells(most * most + most)?,
             plans: HashMap::new(),
             count: [0; 2],
@@ -88,6 +92,10 @@ impl<'a, T: Scalar> Block<'a, T> {
     fn basis(&self, of: Of) -> Basis<T> {
         *self.pair(of).0[self.side]
     }
+    /// The basis of the columns that are being made orthonormal.
+    fn new_basis(&self, of: Of) -> Basis<T> {
+        *self.pair(of).0[self.new_side]
+    }
     /// The basis that is written.
     fn other(&self, of: Of) -> Basis<T> {
         *self.pair(of).0[1 - self.side]
@@ -101,6 +109,10 @@ impl<'a, T: Scalar> Block<'a, T> {
     /// Runs the program of a key, which is recorded the first time.
     fn run(&mut self, key: Key, record: impl FnOnce(&mut Recorder<'_, T>)) -> Result<()> {
         if !self.plans.contains_key(&key) {
+            // An iteration uses few; numbers of columns that have passed do not come back.
+            if self.plans.len() == PLANS {
+                self.plans.clear();
+            }
             let mut k = Recorder::new(self.dev, key.0);
             record(&mut k);
             self.plans.insert(key, self.dev.plan(k.finish()?)?);
@@ -134,103 +146,127 @@ impl<'a, T: Scalar> Block<'a, T> {
         self.run(("product", to, self.side, [first, count, 0]), |k| k.spmm(operator, x, y))
     }
 
-    /// `Sᴴ Y` for the first `rows` columns of `S`, and some columns of another basis.
-    pub(crate) fn gram(&mut self, rows: usize, of: Of, first: usize, count: usize) -> Result<Small<T::Wide>> {
-        let (s, y, cells) = (self.basis(Of::Columns).take(rows), self.basis(of), *self.coefficients);
-        self.run(("gram", of, self.side, [rows, first, count]), |k| {
-            for j in 0..count {
-                k.basis_dot(s, y.column(first + j), cells.part(j * rows, rows));
-            }
+    /// `Sᴴ A S` for the first `rows` columns on the left and some columns on the right.
+    pub(crate) fn projected(&mut self, rows: usize, first: usize, count: usize) -> Result<Small<T::Wide>> {
+        let (s, y) = (self.basis(Of::Columns).take(rows), self.basis(Of::Products).part(first, count));
+        let cells = self.coefficients.take(rows * count);
+        self.run(("projected", Of::Products, self.side, [rows, first, count]), |k| {
+            k.basis_gram(s, y, cells)
         })?;
-        let read = self.dev.read(&(0..rows * count).map(|i| cells.at(i)).collect::<Vec<_>>())?;
-        Ok(Small::from_columns(rows, read.into_iter().map(Scalar::wide).collect()))
+        self.small(rows, count, cells)
     }
 
-    fn write(&mut self, numbers: impl Iterator<Item = T>) -> Result<()> {
-        let cells = *self.coefficients;
-        numbers.enumerate().try_for_each(|(i, number)| self.dev.write(cells.at(i), number))
+    /// `Sᴴ B W` and `Wᴴ B W` for the columns `S` before `first` and the `count` columns `W` from there on.
+    pub(crate) fn gram(&mut self, first: usize, count: usize) -> Result<[Small<T::Wide>; 2]> {
+        let [s, w] = [self.basis(Of::Columns).take(first), self.new_basis(Of::Columns).part(first, count)];
+        let bw = self.new_basis(Of::Masses).part(first, count);
+        let along = self.coefficients.take(first * count);
+        let own = self.coefficients.part(first * count, count * count);
+        self.run(("gram", Of::Masses, 2 * self.side + self.new_side, [first, count, 0]), |k| {
+            if first > 0 {
+                k.basis_gram(s, bw, along);
+            }
+            k.basis_gram(w, bw, own);
+        })?;
+        Ok([self.small(first, count, along)?, self.small(count, count, own)?])
+    }
+
+    /// The matrix that a run of cells holds.
+    fn small(&self, rows: usize, cols: usize, cells: Cells<T>) -> Result<Small<T::Wide>> {
+        let read = if rows > 0 { self.dev.read_run(cells)? } else { Vec::new() };
+        Ok(Small::of(rows, cols, |i, j| read[j * rows + i].wide()))
+    }
+
+    /// Writes coefficients to the cells from `first` on.
+    fn write(&mut self, first: usize, c: &Small<T::Wide>) -> Result<Cells<T>> {
+        let numbers: Vec<T> = c.values().iter().map(|v| v.converted()).collect();
+        let cells = self.coefficients.part(first, numbers.len());
+        self.dev.write_run(cells, &numbers)?;
+        Ok(cells)
     }
 
     /// `S ← S C`, and the products likewise.
     pub(crate) fn combine(&mut self, c: &Small<T::Wide>) -> Result<()> {
         let (rows, count) = c.shape();
-        self.write(c.values().iter().map(|v| v.converted()))?;
+        let cells = self.write(0, c)?;
         let pairs: Vec<_> = self.bases().map(|of| (self.basis(of), self.other(of))).collect();
-        let cells = *self.coefficients;
         self.run(("combine", Of::Columns, self.side, [rows, count, 0]), |k| {
             for (from, to) in pairs {
-                (0..count).for_each(|j| combination(k, from, cells.part(j * rows, rows), to.column(j)));
+                k.basis_combine(from.take(rows), cells, to.take(count));
             }
         })?;
         self.side = 1 - self.side;
+        self.new_side = self.side;
         Ok(())
     }
 
-    /// Replaces the last `count` columns, before their products with `A` are made, by combinations of all.
-    pub(crate) fn replace(&mut self, c: &Small<T::Wide>, count: usize) -> Result<()> {
-        let (rows, new) = c.shape();
-        let first = rows - count;
-        self.write(c.values().iter().map(|v| v.converted()))?;
+    /// `W ← S C + W D` for the columns `W` from `first` on, before their products with `A` are made. They are in the other basis
+    /// then, until [`Block::settle`].
+    pub(crate) fn replace(&mut self, first: usize, [c, d]: [&Small<T::Wide>; 2]) -> Result<()> {
+        let (count, new) = d.shape();
+        let (outer, inner) = (self.write(0, c)?, self.write(first * new, d)?);
         let bases = self.bases().filter(|of| *of != Of::Products);
-        let pairs: Vec<_> = bases.map(|of| (self.basis(of), self.other(of))).collect();
-        let cells = *self.coefficients;
-        self.run(("replace", Of::Columns, self.side, [rows, count, new]), |k| {
-            for (from, to) in &pairs {
-                (0..new)
-                    .for_each(|j| combination(k, *from, cells.part(j * rows, rows), to.column(first + j)));
-            }
-            for (from, to) in &pairs {
-                for j in first..first + new {
-                    k.multi_axpy_dot(Pass::new("back").set(from.column(j), Expr::from(to.column(j))));
+        let sides = [self.side, self.new_side, 1 - self.new_side];
+        let bases: Vec<_> = bases.map(|of| sides.map(|side| *self.pair(of).0[side])).collect();
+        self.run(("replace", Of::Columns, 2 * self.side + self.new_side, [first, count, new]), |k| {
+            for [s, w, to] in bases {
+                let (w, to) = (w.part(first, count), to.part(first, new));
+                if first == 0 {
+                    k.basis_combine(w, inner, to);
+                } else {
+                    k.basis_combine(s.take(first), outer, to);
+                    k.basis_combine_add(w, inner, to);
                 }
             }
-        })
+        })?;
+        self.new_side = 1 - self.new_side;
+        Ok(())
+    }
+
+    /// Brings the columns from `first` on beside the others.
+    pub(crate) fn settle(&mut self, first: usize, count: usize) -> Result<()> {
+        if self.new_side != self.side {
+            for of in self.bases().filter(|of| *of != Of::Products) {
+                let (from, to) = (self.new_basis(of), self.basis(of));
+                (first..first + count).try_for_each(|j| self.dev.copy(from.column(j), to.column(j)))?;
+            }
+            self.new_side = self.side;
+        }
+        Ok(())
     }
 
     /// `A x − λ B x` of the first columns: their norms.
     pub(crate) fn residuals(&mut self, values: &[f64]) -> Result<Vec<f64>> {
-        self.write(values.iter().map(|v| T::from_real(*v)))?;
-        let (ax, bx) = (self.basis(Of::Products), self.basis(Of::Masses));
-        let (r, cells) = (*self.residuals, *self.coefficients);
         let count = values.len();
+        let numbers: Vec<T> = values.iter().map(|v| T::from_real(*v)).collect();
+        let (cells, squares) = (self.coefficients.take(count), self.coefficients.part(count, count));
+        self.dev.write_run(cells, &numbers)?;
+        let (ax, bx, r) = (self.basis(Of::Products), self.basis(Of::Masses), *self.residuals);
         self.run(("residuals", Of::Products, self.side, [count, 0, 0]), |k| {
             for j in 0..count {
-                let (value, square, r) = (cells.at(j), cells.at(count + j), r.column(j));
+                let (value, square, r) = (cells.at(j), squares.at(j), r.column(j));
                 let pass = Pass::new("residual").set(r, ax.column(j) - value * bx.column(j));
                 k.multi_axpy_dot(pass.dot(square, r, r));
             }
         })?;
-        let squares = self.dev.read(&(0..count).map(|j| cells.at(count + j)).collect::<Vec<_>>())?;
-        Ok(squares.into_iter().map(|v| v.re().sqrt()).collect())
+        Ok(self.dev.read_run(squares)?.into_iter().map(|v| v.re().sqrt()).collect())
     }
 
-    /// Puts the preconditioned residuals of some columns behind the first `rows` columns.
+    /// Puts the preconditioned residuals of some columns, in increasing order, behind the first `rows` columns.
     pub(crate) fn precondition(&mut self, of: &[usize], rows: usize) -> Result<()> {
-        let (r, s) = (*self.residuals, self.basis(Of::Columns));
+        let (r, w) = (*self.residuals, self.basis(Of::Columns).part(rows, of.len()));
         let Some(m) = self.m else {
-            return of
-                .iter()
-                .enumerate()
-                .try_for_each(|(i, j)| self.dev.copy(r.column(*j), s.column(rows + i)));
+            let mut pairs = of.iter().enumerate();
+            return pairs.try_for_each(|(i, j)| self.dev.copy(r.column(*j), w.column(i)));
         };
-        let [input, image] = [r.columns - 2, r.columns - 1].map(|j| r.column(j));
-        for (i, j) in of.iter().enumerate() {
-            self.dev.copy(r.column(*j), input)?;
-            self.run(("precondition", Of::Columns, 0, [0; 3]), |k| {
-                k.spmv_dot(m, input, image, Pass::nothing());
-            })?;
-            self.dev.copy(image, s.column(rows + i))?;
-            self.count[1] += 1;
+        // The columns that it takes lie side by side.
+        let first = of.first().copied().unwrap_or(0);
+        for (i, j) in of.iter().enumerate().filter(|(i, j)| first + i != **j) {
+            self.dev.copy(r.column(*j), r.column(first + i))?;
         }
+        let r = r.part(first, of.len());
+        self.run(("precondition", Of::Columns, self.side, [rows, first, of.len()]), |k| k.spmm(m, r, w))?;
+        self.count[1] += of.len() as u64;
         Ok(())
-    }
-}
-
-/// `y ← V c`
-pub(crate) fn combination<T: Scalar>(k: &mut Recorder<'_, T>, v: Basis<T>, c: Cells<T>, y: Vector<T>) {
-    let count = c.count as usize;
-    k.multi_axpy_dot(Pass::new("first").set(y, c.at(0) * v.column(0)));
-    if count > 1 {
-        k.basis_add(v.part(1, count - 1), c.part(1, count - 1), y, Pass::nothing());
     }
 }

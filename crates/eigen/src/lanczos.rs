@@ -1,16 +1,16 @@
 //! Thick-restart Lanczos: the extreme eigenvalues of a Hermitian operator.
-use crate::block::{combination, execute};
+use crate::block::execute;
 use crate::search::{Found, Search, Watching};
 use crate::small::Small;
 use lacuna_engine::{
-    Basis, Cells, Device, Error, LinOp, Owned, Pass, Plan, Reason, Recorder, Result, Scalar, Vector,
+    Basis, Cell, Cells, Device, Error, LinOp, Owned, Pass, Plan, Reason, Recorder, Result, Scalar, Vector,
 };
 use lacuna_solvers::hashed;
 use std::collections::HashMap;
 
 /// A norm of a new vector that is this small beside the largest value has found an invariant subspace, in units of
 /// [`Scalar::EPSILON`].
-const EXHAUSTED: f64 = 64.0;
+pub(crate) const EXHAUSTED: f64 = 64.0;
 /// Cycles without progress after which the search ends.
 const PATIENCE: u64 = 200;
 
@@ -28,9 +28,11 @@ pub(crate) enum End {
 /// hashed one, so that multiple values of an operator with few distinct ones are found.
 ///
 /// With `inverse`, the values are those of an inverse, and a pair has converged when its own residual is small beside them;
-/// vectors are then improved by a product (Ericsson and Ruhe 1980).
+/// vectors are then improved by a product (Ericsson and Ruhe 1980). With a mass matrix `B` the operator is applied to `B x`, and
+/// lengths and angles are those of `B`, which may be singular: the first vector is a product, so that no vector has a part that
+/// the operator maps to 0 (Nour-Omid, Parlett, Ericsson and Jensen 1987).
 ///
-/// Reference: Wu and Simon 2000, doi:10.1137/S0895479898334605.
+/// Reference: Wu and Simon 2000, doi:10.1137/S0895479898334605; Nour-Omid et al., doi:10.1090/S0025-5718-1987-0878698-9.
 pub(crate) fn lanczos<T: Scalar>(
     search: &Search<'_, T>,
     end: End,
@@ -53,6 +55,10 @@ pub(crate) fn lanczos<T: Scalar>(
         inverse,
         columns,
         bases: [dev.basis(n, columns + 1)?, dev.basis(n, columns + 1)?],
+        masses: match search.b {
+            Some(_) => Some([dev.basis(n, columns + 1)?, dev.basis(n, columns + 1)?]),
+            None => None,
+        },
         side: 0,
         cells: dev.cells(columns * (columns + 3))?,
         plans: HashMap::new(),
@@ -69,6 +75,8 @@ struct Lanczos<'s, 'a, T: Scalar> {
     /// Columns of a cycle; one more is kept for the next.
     columns: usize,
     bases: [Owned<Basis<T>>; 2],
+    /// `B` times the columns, if there is a mass matrix.
+    masses: Option<[Owned<Basis<T>>; 2]>,
     side: usize,
     /// Coefficients of a projection, of a second one, and the diagonal and the norms of a cycle; those of combinations.
     cells: Owned<Cells<T>>,
@@ -91,6 +99,10 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
     fn basis(&self) -> Basis<T> {
         *self.bases[self.side]
     }
+    /// `B` times the columns; the columns themselves without a mass matrix.
+    fn weighed(&self) -> Basis<T> {
+        self.masses.as_ref().map_or(self.basis(), |masses| *masses[self.side])
+    }
     fn run(
         &mut self,
         key: (&'static str, [usize; 3]),
@@ -109,7 +121,8 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
 
     /// A hashed vector, or the first of the given ones, as column `j`, orthonormal to those before it.
     fn draw(&mut self, j: usize) -> Result<()> {
-        let (v, n) = (self.basis(), self.basis().len);
+        let (v, bv, n) = (self.basis(), self.weighed(), self.basis().len);
+        let (a, b) = (self.search.a, self.search.b);
         for _ in 0..8 {
             let vector = match self.search.start.first().filter(|_| self.drawn == 0) {
                 Some(vector) => vector.clone(),
@@ -122,13 +135,23 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
             self.dev().upload(&vector, v.column(j))?;
             let (h, length) = (self.cells.take(j.max(1)), self.cells.at(self.columns));
             self.run(("orthogonalise", [self.side, j, 0]), |k| {
-                let w = v.column(j);
+                let (w, bw) = (v.column(j), bv.column(j));
+                let measured = || Pass::new("length").dot(length, w, bw).eval(length, length.sqrt());
+                if let Some(b) = b {
+                    k.spmv_dot(b, w, bw, Pass::nothing());
+                    k.spmv_dot(a, bw, w, Pass::nothing());
+                    k.spmv_dot(b, w, bw, measured());
+                    normalised(k, [w, bw], length);
+                }
                 for _ in 0..if j > 0 { 2 } else { 0 } {
-                    k.basis_dot(v, w, h);
+                    k.basis_dot(bv, w, h);
                     k.basis_axpy(v, h, w, Pass::nothing());
                 }
-                k.multi_axpy_dot(Pass::new("length").dot(length, w, w).eval(length, length.sqrt()));
-                k.multi_axpy_dot(Pass::new("normalise").set(w, w / length));
+                match b {
+                    Some(b) => k.spmv_dot(b, w, bw, measured()),
+                    None => k.multi_axpy_dot(measured()),
+                }
+                normalised(k, [w, bw], length);
             })?;
             let left = self.dev().read(&[length])?[0].re();
             if left.is_finite() && left > T::EPSILON.sqrt() {
@@ -141,30 +164,36 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
 
     /// Steps from column `first` to the end of the cycle: the diagonal of the small matrix, and the entries beside it.
     fn steps(&mut self, first: usize, floor: &mut f64) -> Result<(Vec<f64>, Vec<f64>)> {
-        let (m, v) = (self.columns, self.basis());
+        let (m, v, bv) = (self.columns, self.basis(), self.weighed());
         let (mut alpha, mut beta) = (vec![0.0; m], vec![0.0; m]);
         let mut from = first;
         while from < m {
             let cells = *self.cells;
             let (h, again) = (cells.part(0, m), cells.part(m, m));
             let (alphas, betas) = (cells.part(2 * m, m), cells.part(3 * m, m));
-            let a = self.search.a;
+            let (a, b) = (self.search.a, self.search.b);
             let begun = from;
             self.run(("cycle", [self.side, begun, 0]), |k| {
                 for j in begun..m {
-                    let (h, again, w) = (h.take(j + 1), again.take(j + 1), v.column(j + 1));
-                    let norm = betas.at(j);
-                    k.spmv_dot(a, v.column(j), w, Pass::nothing());
-                    k.basis_dot(v, w, h);
+                    let (h, again, norm) = (h.take(j + 1), again.take(j + 1), betas.at(j));
+                    let (w, bw) = (v.column(j + 1), bv.column(j + 1));
+                    k.spmv_dot(a, bv.column(j), w, Pass::nothing());
+                    k.basis_dot(bv, w, h);
                     k.basis_axpy(v, h, w, Pass::nothing());
-                    k.basis_dot(v, w, again);
-                    let length = Pass::new("length").dot(norm, w, w).add_cells(h, again);
-                    k.basis_axpy(v, again, w, length.eval(norm, norm.sqrt()).eval(alphas.at(j), h.at(j)));
-                    k.multi_axpy_dot(Pass::new("normalise").set(w, w / norm));
+                    k.basis_dot(bv, w, again);
+                    let length = Pass::new("length").dot(norm, w, bw).add_cells(h, again);
+                    let length = length.eval(norm, norm.sqrt()).eval(alphas.at(j), h.at(j));
+                    match b {
+                        Some(b) => {
+                            k.basis_axpy(v, again, w, Pass::nothing());
+                            k.spmv_dot(b, w, bw, length);
+                        }
+                        None => k.basis_axpy(v, again, w, length),
+                    }
+                    normalised(k, [w, bw], norm);
                 }
             })?;
-            let read =
-                |cells: Cells<T>| self.dev().read(&(begun..m).map(|j| cells.at(j)).collect::<Vec<_>>());
+            let read = |cells: Cells<T>| self.dev().read_run(cells.part(begun, m - begun));
             let (alphas, betas) = (read(alphas)?, read(betas)?);
             for (j, (a, b)) in (begun..m).zip(alphas.iter().zip(&betas)) {
                 (alpha[j], beta[j]) = (a.re(), b.re());
@@ -269,19 +298,25 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
         let m = self.columns;
         let coefficients = ritz.vectors.columns(0..kept);
         self.combine(&coefficients, m, "restart", kept)?;
-        let (from, to) = (*self.bases[1 - self.side], self.basis());
-        self.dev().copy(from.column(m), to.column(kept))
+        let from = 1 - self.side;
+        self.dev().copy(self.bases[from].column(m), self.basis().column(kept))?;
+        match &self.masses {
+            Some(masses) => self.dev().copy(masses[from].column(m), self.weighed().column(kept)),
+            None => Ok(()),
+        }
     }
 
     /// Combinations of the first `rows` columns become those of the other basis, which is the one to go on with.
     fn combine(&mut self, c: &Small<f64>, rows: usize, name: &'static str, count: usize) -> Result<()> {
         let cells = *self.cells;
-        for (i, v) in c.values().iter().enumerate() {
-            self.dev().write(cells.at(i), T::from_real(*v))?;
-        }
-        let (from, to) = (self.basis(), *self.bases[1 - self.side]);
+        let cells = cells.take(rows * count);
+        self.dev().write_run(cells, &c.values().iter().map(|v| T::from_real(*v)).collect::<Vec<_>>())?;
+        let pairs: Vec<_> = std::iter::once(&self.bases)
+            .chain(&self.masses)
+            .map(|sides| (sides[self.side].take(rows), sides[1 - self.side].take(count)))
+            .collect();
         self.run((name, [self.side, rows, count]), |k| {
-            (0..count).for_each(|j| combination(k, from, cells.part(j * rows, rows), to.column(j)));
+            pairs.iter().for_each(|(from, to)| k.basis_combine(*from, cells, *to));
         })?;
         self.side = 1 - self.side;
         Ok(())
@@ -315,6 +350,12 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
             history,
         })
     }
+}
+
+/// Divides a vector, and `B` times it, by its length.
+fn normalised<T: Scalar>(k: &mut Recorder<'_, T>, [w, bw]: [Vector<T>; 2], length: Cell<T>) {
+    let pass = Pass::new("normalise").set(w, w / length);
+    k.multi_axpy_dot(if w == bw { pass } else { pass.set(bw, bw / length) });
 }
 
 /// `A x + U (Uᴴ x)`, or with a minus: what `U` spans is moved away from the end of the spectrum that is sought.

@@ -1,5 +1,5 @@
 //! LOBPCG with a robust basis: the smallest or largest eigenvalues of `A x = λ B x`, Hermitian, `B` positive definite.
-use crate::block::{Block, Of};
+use crate::block::Block;
 use crate::search::{Found, Goal, Search, Watching};
 use crate::small::Small;
 use lacuna_engine::{Error, Reason, Result, Scalar};
@@ -44,6 +44,7 @@ pub(crate) fn lobpcg<T: Scalar>(search: &Search<'_, T>, watch: Watching<'_>) -> 
         search,
         m,
         values: Vec::new(),
+        along: Small::zeros(0, 0),
     };
     this.begin()?;
     this.iterate(watch)
@@ -55,6 +56,8 @@ struct Lobpcg<'s, 'a, T: Scalar> {
     m: usize,
     /// Ritz values, those that are wanted first; with the sign of the search.
     values: Vec<f64>,
+    /// `Pᴴ A P`, with the sign of the search.
+    along: Small<T::Wide>,
 }
 
 /// How an iteration ended.
@@ -90,7 +93,7 @@ impl<T: Scalar> Lobpcg<'_, '_, T> {
             }
         }
         self.block.multiply(0, self.m)?;
-        let gram = self.block.gram(self.m, Of::Products, 0, self.m)?;
+        let gram = self.block.projected(self.m, 0, self.m)?;
         let gram = self.signed(gram);
         let (values, vectors) = gram.hermitian_part().hermitian_eigen()?;
         self.block.combine(&vectors)?;
@@ -194,16 +197,18 @@ impl<T: Scalar> Lobpcg<'_, '_, T> {
         }
         self.block.multiply(kept, new)?;
         let all = kept + new;
-        let beside = self.block.gram(all, Of::Products, m, all - m)?;
+        let beside = self.block.projected(all, kept, new)?;
         let beside = self.signed(beside);
-        let entry = |i: usize, j: usize| match (i < m, j < m) {
+        // X and P are those of the last small problem, by which they are known: X has the Ritz values, and P nothing with X.
+        let entry = |i: usize, j: usize| match (i < kept, j < kept) {
+            (true, true) if i >= m && j >= m => self.along.at(i - m, j - m),
             (true, true) if i == j => scalar::<T>(self.values[i]),
             (true, true) => scalar::<T>(0.0),
-            (_, false) => beside.at(i, j - m),
-            (false, true) => beside.at(j, i - m).conj(),
+            (_, false) => beside.at(i, j - kept),
+            (false, true) => beside.at(j, i - kept).conj(),
         };
         let projected = Small::of(all, all, entry).hermitian_part();
-        let (values, vectors) = projected.hermitian_eigen()?;
+        let (values, vectors) = projected.clone().hermitian_eigen()?;
         let x = vectors.columns(0..m);
         // The new directions: what the active columns gained outside of the former X.
         let outside = |i: usize, j: usize| {
@@ -211,6 +216,7 @@ impl<T: Scalar> Lobpcg<'_, '_, T> {
         };
         let p = Small::of(all, turn.active.len(), outside).orthonormal_beside(&x, T::EPSILON.sqrt());
         let directions = p.shape().1;
+        self.along = p.adjoint_times(&projected.times(&p)).hermitian_part();
         self.block.combine(&x.beside(p))?;
         self.values = values[..m].to_vec();
         Ok(Some(directions))
@@ -222,8 +228,7 @@ impl<T: Scalar> Lobpcg<'_, '_, T> {
         let mut count = count;
         self.block.weigh(first, count)?;
         for sweep in 0..SWEEPS {
-            let gram = self.block.gram(first + count, Of::Masses, first, count)?;
-            let (along, own) = parts(&gram, first);
+            let [along, own] = self.block.gram(first, count)?;
             if let Some(j) = (0..count).find(|j| !own.at(*j, *j).re().is_finite()) {
                 let message = format!("column {j} of the basis is not finite: scale the matrix");
                 return Err(Error::Unsupported { operation: "lobpcg".into(), message });
@@ -259,13 +264,14 @@ impl<T: Scalar> Lobpcg<'_, '_, T> {
             }
             // W ← (W − S (Sᴴ B W)) inner
             let outer = along.times(&inner);
-            let entry = |i: usize, j: usize| if i < first { -outer.at(i, j) } else { inner.at(i - first, j) };
-            self.block.replace(&Small::of(first + count, new, entry), count)?;
+            let outer = Small::of(first, new, |i, j| -outer.at(i, j));
+            self.block.replace(first, [&outer, &inner])?;
             count = new;
             if well && sweep > 0 {
                 break;
             }
         }
+        self.block.settle(first, count)?;
         Ok(count)
     }
 
@@ -279,15 +285,6 @@ impl<T: Scalar> Lobpcg<'_, '_, T> {
 
 fn scalar<T: Scalar>(v: f64) -> T::Wide {
     <T::Wide as Scalar>::from_real(v)
-}
-
-/// The rows of a Gram matrix of other columns, and its own.
-fn parts<W: lacuna_engine::Double>(gram: &Small<W>, first: usize) -> (Small<W>, Small<W>) {
-    let (rows, cols) = gram.shape();
-    (
-        Small::of(first, cols, |i, j| gram.at(i, j)),
-        Small::of(rows - first, cols, |i, j| gram.at(first + i, j)),
-    )
 }
 
 /// Combinations of columns with this Gram matrix that are orthonormal, by the eigenvectors of the scaled matrix; what depends on

@@ -39,7 +39,7 @@ pub const EIGEN_METHODS: &[(&str, &str)] = &[
     ("lobpcg", "smallest or largest eigenvalues with a preconditioner; any mass matrix"),
     (
         "lanczos",
-        "largest eigenvalues, or those near a number by factors of the shifted matrix; no mass matrix",
+        "largest eigenvalues, or those near a number by factors of the shifted matrix, also with a mass matrix",
     ),
     ("dense", "all eigenvalues of a small matrix"),
 ];

@@ -1,6 +1,8 @@
 //! What the methods of this crate are given, and what they return.
-use lacuna_engine::{Device, LinOp, Reason, Scalar};
+use lacuna_engine::{Device, Format, LinOp, Matrix, Owned, Reason, Result, Scalar};
+use lacuna_formats::{Csr, Structure, choose_format, convert};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// When a pair has converged: `‖A x − λ B x‖ ≤ max(relative · |λ|, floor)`, with `‖x‖_B = 1`.
 #[derive(Clone, Copy, Debug)]
@@ -40,4 +42,12 @@ pub(crate) struct Found<T> {
     pub(crate) preconditionings: u64,
     /// The largest residual over its goal, for each iteration or cycle.
     pub(crate) history: Vec<f64>,
+}
+
+/// A matrix on a device, in the format that suits it.
+pub(crate) fn placed<T: Scalar>(dev: &Device, a: &Arc<Csr<T>>) -> Result<Owned<Matrix<T>>> {
+    let structure = Structure::of(&**a);
+    let formats = dev.formats(a.rows(), Format::bytes(&**a))?;
+    let (name, _) = choose_format(a, &structure, formats);
+    dev.matrix(convert(a, name)?)
 }

@@ -4,12 +4,12 @@ use crate::lanczos::{End, lanczos};
 use crate::lobpcg::{guards, lobpcg};
 use crate::outcome::{Complete, Eigen, EigenOutcome};
 use crate::problem::{Check, EigenProblem, EigenProgress, Which};
-use crate::search::{Found, Goal, Search};
+use crate::search::{Found, Goal, Search, placed};
 use crate::shift::{self, Shifted, Solve};
 use crate::small::Small;
 use crate::trust;
-use lacuna_engine::{Device, Error, Format, LinOp, Matrix, Owned, Reason, Result, Scalar};
-use lacuna_formats::{Csr, Structure, choose_format, convert};
+use lacuna_engine::{Device, Error, LinOp, Matrix, Owned, Reason, Result, Scalar};
+use lacuna_formats::Csr;
 use lacuna_solvers::{Placed, Setup, norm_bound, preconditioner};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -58,11 +58,7 @@ impl<'d, T: Scalar> Task<'d, T> {
         let started = Instant::now();
         let mut choices = Vec::new();
         let method = method(&problem, &mut choices)?;
-        // The length of vectors of B-norm 1, about: of those along one unknown.
-        let stretch = problem.mass.as_ref().map_or(1.0, |b| {
-            let least = b.diagonal().iter().map(|d| d.re()).fold(f64::INFINITY, f64::min);
-            if least > 0.0 && least.is_finite() { 1.0 / least.sqrt() } else { 1.0 }
-        });
+        let stretch = stretch(&problem);
         let floor = 4.0 * (problem.a.rows() as f64).sqrt() * T::EPSILON * norm_bound(&problem.a) * stretch;
         let goal = Goal { relative: problem.rtol, floor: floor.max(f64::MIN_POSITIVE) };
         Ok(Task { problem, dev, method, goal, started, choices, notes: Vec::new() })
@@ -134,17 +130,9 @@ impl<'d, T: Scalar> Task<'d, T> {
         Ok(Sum { found, second_starts: 0, complete: Complete::All })
     }
 
-    /// A matrix on the device, in the format that suits it.
-    fn placed(&self, a: &Arc<Csr<T>>) -> Result<Owned<Matrix<T>>> {
-        let structure = Structure::of(&**a);
-        let formats = self.dev.formats(a.rows(), Format::bytes(&**a))?;
-        let (name, _) = choose_format(a, &structure, formats);
-        self.dev.matrix(convert(a, name)?)
-    }
-
     fn operators(&self) -> Result<(Stored<T>, Option<Stored<T>>)> {
-        let mass = self.problem.mass.as_ref().map(|b| self.placed(b)).transpose()?;
-        Ok((self.placed(&self.problem.a)?, mass))
+        let mass = self.problem.mass.as_ref().map(|b| placed(self.dev, b)).transpose()?;
+        Ok((placed(self.dev, &self.problem.a)?, mass))
     }
 
     /// The preconditioner of the block, if there is to be one.
@@ -275,13 +263,15 @@ impl<'d, T: Scalar> Task<'d, T> {
         let (factors, sigma) = self.factors_near(sigma)?;
         let n = self.problem.a.rows();
         let operator = shift::inverse(n, factors);
+        let mass = self.problem.mass.as_ref().map(|b| placed(self.dev, b)).transpose()?;
+        let mass = mass.as_ref().map(|b| b as &dyn LinOp<T>);
         let setup = setting_up.elapsed();
         let this = &*self;
         let wanted = this.problem.count;
         let search = Search {
             goal: Goal { relative: INVERSE * T::EPSILON, floor: 0.0 },
             largest: false,
-            ..this.search(&operator, None, None)
+            ..this.search(&operator, mass, None)
         };
         let mut told = |iterations, converged, worst| {
             watch(EigenProgress { what: "search", iterations, converged, of: wanted, worst })
@@ -296,16 +286,17 @@ impl<'d, T: Scalar> Task<'d, T> {
         Ok((Sum { found, second_starts: 0, complete }, setup))
     }
 
-    /// Factors of `A − σ I`; a `σ` that is an eigenvalue is moved a little.
+    /// Factors of `A − σ B`; a `σ` that is an eigenvalue is moved a little.
     fn factors_near(&mut self, sigma: f64) -> Result<(Arc<dyn Solve<T>>, f64)> {
         let norm = norm_bound(&self.problem.a);
         let made = |sigma: f64| {
-            Shifted::new(shift::shifted(&self.problem.a, None, sigma)?)?.factors::<T>().map(Arc::from)
+            let mass = self.problem.mass.as_deref();
+            Shifted::new(shift::shifted(&self.problem.a, mass, sigma)?)?.factors::<T>().map(Arc::from)
         };
         match made(sigma) {
             Ok(factors) => Ok((factors, sigma)),
             Err(Error::Unsupported { .. }) => {
-                let moved = sigma + 1e-6 * norm;
+                let moved = sigma + 1e-6 * norm * stretch(&self.problem).powi(2);
                 let factors = made(moved)?;
                 self.notes
                     .push(format!("{sigma} is an eigenvalue, or near one: {moved} was taken in its place"));
@@ -327,7 +318,8 @@ impl<'d, T: Scalar> Task<'d, T> {
         }
         let inside = found.values[..wanted].iter().filter(|value| distance(**value) <= radius).count();
         let below = |sigma: f64| -> Result<Option<usize>> {
-            let shifted = Shifted::new(shift::shifted(&self.problem.a, None, sigma)?)?;
+            let mass = self.problem.mass.as_deref();
+            let shifted = Shifted::new(shift::shifted(&self.problem.a, mass, sigma)?)?;
             let inertia = shifted.factors::<T>().map(|factors| factors.inertia());
             Ok(inertia.ok().flatten().filter(|inertia| inertia.zero == 0).map(|inertia| inertia.negative))
         };
@@ -401,6 +393,14 @@ impl<'d, T: Scalar> Task<'d, T> {
     }
 }
 
+/// The length of vectors of B-norm 1, about: of those along one unknown.
+fn stretch<T: Scalar>(problem: &EigenProblem<T>) -> f64 {
+    problem.mass.as_ref().map_or(1.0, |b| {
+        let least = b.diagonal().iter().map(|d| d.re()).fold(f64::INFINITY, f64::min);
+        if least > 0.0 && least.is_finite() { 1.0 / least.sqrt() } else { 1.0 }
+    })
+}
+
 /// The method for a problem, and why.
 fn method<T: Scalar>(problem: &EigenProblem<T>, choices: &mut Vec<String>) -> Result<Method> {
     let n = problem.a.rows();
@@ -429,8 +429,10 @@ fn method<T: Scalar>(problem: &EigenProblem<T>, choices: &mut Vec<String>) -> Re
                 "it finds the smallest or largest; `lanczos` finds those near a number".into(),
             );
         }
-        Method::Lanczos if mass => {
-            return refused("lanczos", "it takes no mass matrix yet; `lobpcg` and `dense` do".into());
+        Method::Lanczos if mass && !near => {
+            let message =
+                "with a mass matrix it finds those near a number; `lobpcg` finds the smallest or largest";
+            return refused("lanczos", message.into());
         }
         _ => {}
     }

@@ -175,6 +175,18 @@ fn a_mass_matrix_weighs() {
         assert_found(&found, &dense.values, 1e-8);
         assert_eq!(found.outcome.complete, Complete::Counted);
     }
+    for sigma in [0.0, 0.3] {
+        let near =
+            |method: &str| problem().which(Which::Near(sigma)).method(method).solve(&device(2)).unwrap();
+        let (dense, found) = (near("dense"), near("lanczos"));
+        assert_found(&found, &dense.values, 1e-9);
+        assert_eq!(found.outcome.complete, Complete::Counted);
+    }
+    // Of half rank: there are eigenvalues for these unknowns alone.
+    let half = diagonal::<f64>(&(0..n).map(|i| (i % 2) as f64).collect::<Vec<_>>());
+    let found = EigenProblem::new(a.clone()).mass(half).which(Which::Near(0.0)).count(4);
+    let found = found.method("lanczos").check(Check::Off).solve(&device(2)).unwrap();
+    assert!(found.outcome.converged() && found.values[0] > 0.0, "{found:?}");
     let indefinite = mass.minus(&diagonal(&vec![9.0; n])).unwrap();
     for method in ["lobpcg", "dense"] {
         let refused = EigenProblem::new(a.clone()).mass(indefinite.clone()).method(method).solve(&device(1));
@@ -247,6 +259,7 @@ fn what_is_wrong_is_said() {
     assert!(refused(a().start(vec![vec![1.0; 3]])).contains("900"));
     assert!(refused(a().mass(diagonal(&[1.0; 4]))).contains("mass"));
     assert!(refused(a().which(Which::Near(1.0)).method("lobpcg")).contains("lanczos"));
+    assert!(refused(a().mass(diagonal(&[1.0; 900])).method("lanczos")).contains("near a number"));
     let unsymmetric = EigenProblem::new(generated::<f64>("gen:convection:30x30"));
     assert!(matches!(unsymmetric.solve(&device(1)), Err(Error::Entry { .. })));
 }

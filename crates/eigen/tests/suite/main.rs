@@ -1,0 +1,2 @@
+//! Tests of eigenvalues and singular values.
+mod eigen;
