@@ -112,7 +112,7 @@ fn search<T: Scalar>(
 }
 
 /// Vectors as the columns of a matrix.
-fn beside<T: Scalar>(vectors: &[Vec<T>]) -> lacuna::Result<Csr<T>> {
+pub(crate) fn beside<T: Scalar>(vectors: &[Vec<T>]) -> lacuna::Result<Csr<T>> {
     let (rows, cols) = (vectors.first().map_or(0, Vec::len), vectors.len());
     let row_ptr = (0..=rows).map(|i| (i * cols) as u32).collect();
     let columns = (0..rows).flat_map(|_| 0..cols as u32).collect();

@@ -1,4 +1,4 @@
-//! The `lacuna` command: solves sparse linear systems, finds eigenvalues, compares backends, times products, describes, converts
+//! The `lacuna` command: solves sparse linear systems, finds eigenvalues and singular values, compares backends, times products, describes, converts
 //! and generates matrices, lists devices.
 mod advise;
 mod args;
@@ -18,6 +18,7 @@ mod solve;
 mod solving;
 mod speeds;
 mod spmv;
+mod svd;
 mod vector;
 
 use args::Command;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Solve(args) => solve::run(&args, job.as_ref()),
         Command::Eigen(args) => eigen::run(&args),
+        Command::Svd(args) => svd::run(&args),
         Command::Advise(args) => advise::run(&args),
         Command::Spmv(args) => spmv::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Compare(args) => compare::run(&args),

@@ -1,16 +1,19 @@
-//! Eigenvalues of large sparse Hermitian matrices, on any backend.
+//! Eigenvalues of large sparse Hermitian matrices, and singular values of any, on any backend.
 //!
 //! | method | for | by |
 //! |---|---|---|
 //! | `lobpcg` | the smallest or largest of `A x = λ B x` | a block with a preconditioner, on a basis kept orthonormal |
-//! | `lanczos` | the largest, and those near a number | thick restarts; factors of `A − σ I` |
-//! | `dense` | small matrices | Householder's reduction and QL steps |
+//! | `lanczos` | the largest, and those near a number | thick restarts; factors of `A − σ B` |
+//! | `golub-kahan` | the largest singular values, and the smallest by factors | thick restarts, both sides orthonormal |
+//! | `dense` | small matrices | Householder's reduction and QL steps, Jacobi's rotations |
 //!
 //! A value that is missed looks like success: residuals are small, and nothing is wrong but the set. So every result is checked from
 //! the matrices and the pairs alone: residuals in twice the working precision, orthogonality, and [completeness](Complete), by the
 //! inertia of a shifted matrix or by a second start.
 mod block;
 mod complete;
+mod general;
+mod jacobi;
 mod lanczos;
 mod lobpcg;
 mod outcome;
@@ -19,8 +22,12 @@ mod search;
 mod shift;
 mod small;
 mod solve;
+mod svd;
 mod trust;
 
+pub use general::{GeneralEigen, GeneralOutcome, GeneralProblem, Part};
+pub use jacobi::SmallSvd;
 pub use outcome::{Complete, Eigen, EigenOutcome};
 pub use problem::{Check, EIGEN_METHODS, EigenProblem, EigenProgress, Which};
 pub use small::Small;
+pub use svd::{Extreme, Svd, SvdOutcome, SvdProblem};

@@ -89,6 +89,48 @@ fn not_double() -> Error {
     Error::Argument { what: "shift".into(), message: "expected a matrix in double precision".into() }
 }
 
+/// Factors of a square matrix that need not be Hermitian, in the double precision of its number type.
+pub(crate) struct General<T>(Arc<dyn SolveBoth<T>>);
+
+/// Solves with a matrix and with its adjoint.
+trait SolveBoth<T>: Send + Sync {
+    fn solve(&self, task: Task, b: &[T], x: &mut [T]);
+}
+
+impl<T: Scalar, W: Number> SolveBoth<T> for Factors<W> {
+    fn solve(&self, task: Task, b: &[T], x: &mut [T]) {
+        let mut wide: Vec<W> = b.iter().map(|v| v.converted()).collect();
+        Factors::solve(self, task, &mut wide);
+        x.iter_mut().zip(&wide).for_each(|(x, v)| *x = v.converted());
+    }
+}
+
+/// Factors of a matrix.
+///
+/// # Errors
+/// As [`Factors::new`]: among others for a singular matrix.
+pub(crate) fn general<T: Scalar>(a: &Csr<T>) -> Result<General<T>> {
+    let wide = a.wide()?;
+    let any: &dyn Any = &*wide;
+    let check = &mut || Ok(());
+    Ok(General(match (any.downcast_ref::<Csr<f64>>(), any.downcast_ref::<Csr<Complex64>>()) {
+        (Some(a), _) => Arc::new(Factors::new(a, Analysis::of(a)?, &LIMITS, check)?),
+        (_, Some(a)) => Arc::new(Factors::new(a, Analysis::of(a)?, &LIMITS, check)?),
+        _ => return Err(not_double()),
+    }))
+}
+
+impl<T: Scalar> General<T> {
+    /// The operator `A⁻¹` on the host, with its adjoint.
+    pub(crate) fn inverse(&self, n: usize) -> HostOperator<T> {
+        let [plain, adjoint] = [Task::Plain, Task::Adjoint].map(|task| {
+            let factors = Arc::clone(&self.0);
+            move |b: &[T], x: &mut [T]| factors.solve(task, b, x)
+        });
+        HostOperator::new(n, plain).with_adjoint(adjoint)
+    }
+}
+
 /// The operator `(A − σ B)⁻¹` on the host.
 pub(crate) fn inverse<T: Scalar>(n: usize, factors: Arc<dyn Solve<T>>) -> HostOperator<T> {
     HostOperator::new(n, move |b: &[T], x: &mut [T]| factors.solve(b, x))

@@ -131,13 +131,10 @@ impl<W: Double> Small<W> {
         if !self.values.iter().all(|v| v.finite()) {
             return Err(not_finite());
         }
-        let largest = self.values.iter().map(|v| v.re().abs().max(v.im().abs())).fold(0.0, f64::max);
-        if largest == 0.0 || n == 0 {
+        if n == 0 || self.values.iter().all(|v| *v == W::zero()) {
             return Ok((vec![0.0; n], Small::identity(n)));
         }
-        // By a power of two, so that squares neither overflow nor underflow.
-        let exponent = exponent_of(largest);
-        self.values.iter_mut().for_each(|v| *v = v.scale_by_power_of_two(-exponent));
+        let exponent = self.scale_to_one();
         let (mut diagonal, mut below, mut vectors) = self.tridiagonal();
         if !ql(&mut diagonal, &mut below, &mut vectors) {
             return Err(not_finite());
@@ -146,6 +143,14 @@ impl<W: Double> Small<W> {
         order.sort_by(|i, j| diagonal[*i].total_cmp(&diagonal[*j]));
         let values = order.iter().map(|i| diagonal[*i].scale_by_power_of_two(exponent)).collect();
         Ok((values, vectors.columns(order)))
+    }
+
+    /// Divides by a power of two, so that squares neither overflow nor underflow; returns its exponent.
+    pub(crate) fn scale_to_one(&mut self) -> i32 {
+        let largest = self.values.iter().map(|v| v.re().abs().max(v.im().abs())).fold(0.0, f64::max);
+        let exponent = if largest == 0.0 { 0 } else { exponent_of(largest) };
+        self.values.iter_mut().for_each(|v| *v = v.scale_by_power_of_two(-exponent));
+        exponent
     }
 
     /// A real tridiagonal matrix `T = Qᴴ A Q`: its diagonal, the entries beside it, and `Q`.

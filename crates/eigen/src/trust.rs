@@ -52,6 +52,33 @@ pub(crate) fn quality<T: Scalar>(
     Ok(Quality { residuals, orthogonality: off.into_iter().fold(0.0, f64::max) })
 }
 
+/// `‖A v − σ u‖` of each triplet, and `max |Vᴴ V − I|`.
+///
+/// # Errors
+/// As [`quality`].
+pub(crate) fn residual_and_angles<T: Scalar>(
+    a: &Csr<T>,
+    values: &[f64],
+    u: &[Vec<T>],
+    v: &[Vec<T>],
+) -> Result<Quality> {
+    let a = a.wide()?;
+    let wide = |v: &Vec<T>| v.iter().map(|v| v.wide()).collect::<Vec<T::Wide>>();
+    let v: Vec<Vec<T::Wide>> = parallel::map(v, wide);
+    let residuals = values.iter().zip(u).zip(&v).map(|((value, u), v)| {
+        let by = <T::Wide as Scalar>::from_real(*value);
+        let right: Vec<T::Wide> = parallel::collect(u.len(), GRAIN, |i| by * u[i].wide());
+        residual_norm(&a, &right, v)
+    });
+    let residuals = residuals.collect();
+    let pairs: Vec<(usize, usize)> = (0..v.len()).flat_map(|i| (0..=i).map(move |j| (i, j))).collect();
+    let off = parallel::map(pairs, |(i, j)| {
+        let expected = <T::Wide as Scalar>::from_real(if i == j { 1.0 } else { 0.0 });
+        length(&[dot(&v[i], &v[j]) - expected])
+    });
+    Ok(Quality { residuals, orthogonality: off.into_iter().fold(0.0, f64::max) })
+}
+
 /// Scales each vector so that `‖x‖_B = 1` and its largest element, the first among equals, is real and positive.
 ///
 /// # Errors

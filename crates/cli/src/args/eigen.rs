@@ -79,7 +79,7 @@ fn preconditioner(text: &str) -> Result<String, String> {
     if text == "auto" { Ok(text.into()) } else { fixed_preconditioner(text) }
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
+pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "expected a whole number from 1 on".into())
 }
 

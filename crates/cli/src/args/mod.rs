@@ -6,6 +6,7 @@ mod lists;
 mod matrix;
 mod shared;
 mod solve;
+mod svd;
 
 pub(crate) use advise::AdviseArgs;
 pub(crate) use compare::CompareArgs;
@@ -14,13 +15,14 @@ pub(crate) use lists::generators;
 pub(crate) use matrix::{ConvertArgs, DevicesArgs, GenerateArgs, InfoArgs};
 pub(crate) use shared::{check_restart, joined};
 pub(crate) use solve::{SolveArgs, SpmvArgs};
+pub(crate) use svd::SvdArgs;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use lacuna_measure::args::parsed;
 use lists::{lists, lists_of_products};
 use matrix::FORMS;
 
-/// Sparse linear systems and eigenvalue problems.
+/// Sparse linear systems, eigenvalue problems and singular values.
 #[derive(Debug, Parser)]
 #[command(name = "lacuna", version, after_help = EXAMPLES)]
 struct Cli {
@@ -34,6 +36,7 @@ Examples:
   lacuna solve A.mtx --rhs b.mtx --output x.mtx
   lacuna solve A.mtx.gz --method gmres --restart 50 --rtol 1e-10 --plot convergence.svg
   lacuna eigen K.mtx --mass M.mtx --count 12  the smallest eigenvalues, and none of them missed
+  lacuna svd A.mtx --count 12                 the largest singular values
   lacuna advise A.mtx --plot race.svg         tries what may suit it, names the fastest
   lacuna info A.mtx --plot spy.svg            what the matrix looks like, what would solve it
   lacuna spmv A.mtx --plot spmv.svg           which storage format is fastest here
@@ -53,6 +56,8 @@ pub(crate) enum Command {
     Solve(Box<SolveArgs>),
     /// Eigenvalues of A x = lambda x, or A x = lambda B x, Hermitian
     Eigen(Box<EigenArgs>),
+    /// Singular values of A v = sigma u, for a matrix of any shape
+    Svd(Box<SvdArgs>),
     /// Try methods and preconditioners on A x = b, and report which is fastest here
     Advise(Box<AdviseArgs>),
     /// Time the product with a matrix in each storage format

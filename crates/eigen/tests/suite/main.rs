@@ -1,2 +1,4 @@
 //! Tests of eigenvalues and singular values.
 mod eigen;
+mod general;
+mod svd;
