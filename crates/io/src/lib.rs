@@ -48,5 +48,7 @@ pub use opened::{
     About, DenseArray, Opened, parse_columns, parse_matrix, parse_vector, read_columns, read_matrix,
     read_vector,
 };
-pub use save::{check_matrix_name, check_vector_name, write_matrix, write_vector};
+pub use save::{
+    check_columns_name, check_matrix_name, check_vector_name, write_columns, write_matrix, write_vector,
+};
 pub use source::{field, open};

@@ -301,7 +301,7 @@ pub fn encode_vector<T: Scalar>(out: &mut (impl Write + ?Sized), x: &[T]) -> Res
 /// # Errors
 /// As [`encode_vector`], and when the number of values is not rows times columns.
 pub fn encode_columns<T: Scalar>(out: &mut (impl Write + ?Sized), b: &DenseArray<T>) -> Result<()> {
-    Error::check_length("writing an array", "values", b.rows.saturating_mul(b.cols), b.values.len())?;
+    b.check()?;
     super::mm::check_finite(&b.values)?;
     let header = header(&descr(T::KIND), true, &format!("({}, {})", b.rows, b.cols));
     encode(out, &header, &b.values).map_err(super::save::failed)

@@ -47,6 +47,12 @@ impl<T: Scalar> DenseArray<T> {
         a.entries().for_each(|(i, j, v)| values[j * rows + i] = v);
         Ok(DenseArray { rows, cols, values })
     }
+
+    /// Refuses values that are not rows times columns.
+    pub(super) fn check(&self) -> Result<()> {
+        let count = self.rows.saturating_mul(self.cols);
+        Error::check_length("writing an array", "its values", count, self.values.len())
+    }
 }
 
 /// A file of any form, opened once: its contents are described, so that a number type can be chosen, and are

@@ -1,7 +1,7 @@
 //! Writing files: in the form given by their names, and atomically.
 use super::form::PACKINGS;
 use super::mm::{self, WriteOptions};
-use super::{Form, npy, npz, petsc};
+use super::{DenseArray, Form, npy, npz, petsc};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use lacuna_engine::text::shown_name;
@@ -71,6 +71,37 @@ pub fn write_vector<T: Scalar>(path: impl AsRef<Path>, x: &[T]) -> Result<()> {
         Some(Form::Npy) => save(path, |out| npy::encode_vector(out, x)),
         Some(Form::Petsc) => save(path, |out| petsc::encode_vector(out, x)),
         _ => mm::write_vector(path, x),
+    }
+}
+
+/// Writes a dense array, such as solutions, one per column: `.npy`, otherwise Matrix Market; compressed by gzip if the name ends in
+/// `.gz`.
+///
+/// An incomplete file never appears under its name.
+///
+/// # Errors
+/// As [`check_columns_name`]; when the file cannot be written, or an element is not finite; [`Error::Length`] where the values are not
+/// rows times columns.
+pub fn write_columns<T: Scalar>(path: impl AsRef<Path>, x: &DenseArray<T>) -> Result<()> {
+    let path = path.as_ref();
+    check_columns_name(path)?;
+    match Form::of_name(path) {
+        Some(Form::Npy) => save(path, |out| npy::encode_columns(out, x)),
+        _ => save(path, |out| mm::encode_columns(out, x)),
+    }
+}
+
+/// Whether [`write_columns`] can write a file of this name.
+///
+/// # Errors
+/// As [`check_vector_name`], and for PETSc's form, whose vectors have one column.
+pub fn check_columns_name(path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
+    match Form::of_name(path) {
+        Some(Form::Petsc) => {
+            Err(refused(path, "a .petsc holds one vector; expected .npy or .mtx for several columns"))
+        }
+        _ => check_vector_name(path),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Look-alikes of the fourteen matrices of Bell and Garland 2008, Table 4: the same rows, columns and entries
-//! per row, and the structure that determines the speed of a product; values are random.
+//! Look-alikes of the fourteen matrices of Bell and Garland 2008, Table 4, and of the three that Rupp et al. 2016, Table I, have
+//! besides: the same rows, columns and entries per row, and the structure that determines the speed of a product; values are random.
 use super::mesh::Mesh;
 use super::{grid, lattice, network};
 use lacuna_engine::{Result, Scalar};
@@ -33,6 +33,10 @@ enum Source {
     /// A few long rows, with lengths as in the paper's Figure 33. Differs: columns are spread evenly over
     /// each row.
     Cover,
+    /// Parts that are joined to few others. Differs: the connections are random.
+    SparseCircuit,
+    /// Balances of a power network and their multipliers. Differs: the network is random.
+    Optimality,
 }
 
 const fn mesh(
@@ -50,7 +54,7 @@ const fn shape(name: &'static str, rows: usize, source: Source) -> Shape {
 }
 
 /// In the order of the paper. The reach of a mesh is chosen to give the paper's entries per row.
-pub(super) const SHAPES: [Shape; 14] = [
+pub(super) const SHAPES: [Shape; 17] = [
     shape("dense", 2_000, Source::Dense),
     // Atoms of a folded chain, with three coordinates each.
     shape("protein", 36_417, mesh([23, 23], 3, [2.1953, 0.5], 32, true)),
@@ -70,12 +74,19 @@ pub(super) const SHAPES: [Shape; 14] = [
     shape("circuit", 170_998, Source::Circuit),
     shape("webbase", 1_000_005, Source::Web),
     Shape { name: "lp", rows: 4_284, cols: 1_092_610, source: Source::Cover },
+    // Compressible flow, seven unknowns a node.
+    shape("rm07r", 381_689, mesh([38, 38], 7, [1.449, 0.1], 32, false)),
+    shape("hamrle3", 1_447_360, Source::SparseCircuit),
+    shape("kkt-power", 2_063_494, Source::Optimality),
 ];
+
+/// How many of them are Bell and Garland's.
+const OF_BELL_AND_GARLAND: usize = 14;
 
 /// The names of the look-alikes of Bell and Garland's fourteen unstructured matrices, in the order of the
 /// paper: `gen:alike:NAME`.
-pub fn look_alikes() -> [&'static str; 14] {
-    SHAPES.map(|shape| shape.name)
+pub fn look_alikes() -> [&'static str; OF_BELL_AND_GARLAND] {
+    std::array::from_fn(|k| SHAPES[k].name)
 }
 
 impl Shape {
@@ -83,12 +94,17 @@ impl Shape {
         SHAPES.iter().find(|shape| shape.name == name)
     }
 
+    /// All names.
+    pub(super) fn names() -> String {
+        SHAPES.map(|shape| shape.name).join(", ")
+    }
+
     /// The matrix, or one of the same kind with about a `part`-th of the rows and columns, rounded to whole
     /// nodes, sites and periods.
     pub(super) fn build<T: Scalar>(&self, operation: &str, part: usize) -> Result<Csr<T>> {
         let [rows, cols] = [self.rows, self.cols].map(|n| (n / part).max(1));
         match self.source {
-            Source::Dense => network::dense(operation, rows),
+            Source::Dense => network::dense(operation, [rows, rows]),
             Source::Mesh(mesh) if part == 1 => mesh.build(operation, rows),
             Source::Mesh(mesh) => {
                 let sides = mesh.sides.map(|side| shortened(side, part));
@@ -100,6 +116,8 @@ impl Shape {
             Source::Circuit => network::circuit(operation, rows),
             Source::Web => network::power_law(operation, rows),
             Source::Cover => network::cover(operation, [rows, cols]),
+            Source::SparseCircuit => network::sparse_circuit(operation, rows),
+            Source::Optimality => network::optimality(operation, rows),
         }
     }
 }

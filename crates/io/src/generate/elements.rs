@@ -14,6 +14,49 @@ const PERTURBATION: f64 = 0.2;
 /// cells, each cut along its rising diagonal, with inner nodes moved at random. Symmetric positive definite,
 /// up to 7 entries per row.
 pub(super) fn poisson_p1<T: Scalar>(operation: &str, m: usize) -> Result<Csr<T>> {
+    from_rows(operation, m * m, |i, row| {
+        around(m, i, |j, a, b, twice_area| {
+            let stiffness = (a[0] * b[0] + a[1] * b[1]) / (2.0 * twice_area);
+            row.push((j as u32, T::from_real(stiffness)));
+        });
+    })
+}
+
+/// `k` diffusing species on the same mesh, each driven by the gradients of all: `−∇·(D ∇u)` with `D` = 1 / (1 + |a − b|) for
+/// species a and b. `k` unknowns at each of `m`² nodes, dense blocks. Symmetric positive definite.
+pub(super) fn cross_diffusion<T: Scalar>(operation: &str, m: usize, k: usize) -> Result<Csr<T>> {
+    from_rows(operation, k * m * m, |i, row| {
+        around(m, i / k, |j, a, b, twice_area| {
+            let stiffness = (a[0] * b[0] + a[1] * b[1]) / (2.0 * twice_area);
+            let with = |other: usize| stiffness / (1.0 + (i % k).abs_diff(other) as f64);
+            row.extend((0..k).map(|other| ((j * k + other) as u32, T::from_real(with(other)))));
+        });
+    })
+}
+
+/// Linear elasticity of a plate in plane strain on the same mesh, clamped along its border: 2 unknowns at each of `m`² nodes, dense
+/// 2x2 blocks. Symmetric positive definite.
+pub(super) fn elasticity2d<T: Scalar>(operation: &str, m: usize) -> Result<Csr<T>> {
+    let lambda = YOUNG * RATIO / ((1.0 + RATIO) * (1.0 - 2.0 * RATIO));
+    let mu = YOUNG / (2.0 * (1.0 + RATIO));
+    from_rows(operation, 2 * m * m, |i, row| {
+        let component = i % 2;
+        around(m, i / 2, |j, a, b, twice_area| {
+            // The gradient of a node's linear function is the opposite edge, turned, over twice the area.
+            let (g, h) = ([-a[1], a[0]], [-b[1], b[0]]);
+            let product = g[0] * h[0] + g[1] * h[1];
+            row.extend((0..2).map(|other| {
+                let shear = if component == other { mu * product } else { 0.0 };
+                let coupling = lambda * (g[component] * h[other]) + mu * (g[other] * h[component]);
+                ((2 * j + other) as u32, T::from_real((coupling + shear) / (2.0 * twice_area)))
+            }));
+        });
+    })
+}
+
+/// Goes over the triangles around inner node `i` of the mesh: for each corner that is an inner node its number, the edges opposite to
+/// node `i` and to the corner, and twice the area.
+fn around(m: usize, i: usize, mut visit: impl FnMut(usize, [f64; 2], [f64; 2], f64)) {
     // Lengths in cell widths: the stiffness of a triangle does not depend on its size.
     let node = |x: usize, y: usize| {
         let inner = (1..=m).contains(&x) && (1..=m).contains(&y);
@@ -23,30 +66,26 @@ pub(super) fn poisson_p1<T: Scalar>(operation: &str, m: usize) -> Result<Csr<T>>
     };
     // Both triangles of a cell, by the offsets of their corners from its lower left one, counter-clockwise.
     const TRIANGLES: [[(usize, usize); 3]; 2] = [[(0, 0), (1, 0), (1, 1)], [(0, 0), (1, 1), (0, 1)]];
-    from_rows(operation, m * m, |i, row| {
-        let (x, y) = (i % m + 1, i / m + 1);
-        for (cell_x, cell_y) in [(x - 1, y - 1), (x, y - 1), (x - 1, y), (x, y)] {
-            for corners in TRIANGLES {
-                let at = corners.map(|(dx, dy)| (cell_x + dx, cell_y + dy));
-                let Some(own) = at.iter().position(|&n| n == (x, y)) else { continue };
-                let p = at.map(|(x, y)| node(x, y));
-                // Edge k is opposite corner k.
-                let edge = |k: usize| {
-                    let (from, to) = (p[(k + 1) % 3], p[(k + 2) % 3]);
-                    [to[0] - from[0], to[1] - from[1]]
-                };
-                let (e1, e2) = (edge(1), edge(2));
-                let twice_area = e1[0] * e2[1] - e1[1] * e2[0];
-                for (k, &(x, y)) in at.iter().enumerate() {
-                    if (1..=m).contains(&x) && (1..=m).contains(&y) {
-                        let (a, b) = (edge(own), edge(k));
-                        let stiffness = (a[0] * b[0] + a[1] * b[1]) / (2.0 * twice_area);
-                        row.push((((y - 1) * m + x - 1) as u32, T::from_real(stiffness)));
-                    }
+    let (x, y) = (i % m + 1, i / m + 1);
+    for (cell_x, cell_y) in [(x - 1, y - 1), (x, y - 1), (x - 1, y), (x, y)] {
+        for corners in TRIANGLES {
+            let at = corners.map(|(dx, dy)| (cell_x + dx, cell_y + dy));
+            let Some(own) = at.iter().position(|&n| n == (x, y)) else { continue };
+            let p = at.map(|(x, y)| node(x, y));
+            // Edge k is opposite corner k.
+            let edge = |k: usize| {
+                let (from, to) = (p[(k + 1) % 3], p[(k + 2) % 3]);
+                [to[0] - from[0], to[1] - from[1]]
+            };
+            let (e1, e2) = (edge(1), edge(2));
+            let twice_area = e1[0] * e2[1] - e1[1] * e2[0];
+            for (k, &(x, y)) in at.iter().enumerate() {
+                if (1..=m).contains(&x) && (1..=m).contains(&y) {
+                    visit((y - 1) * m + x - 1, edge(own), edge(k), twice_area);
                 }
             }
         }
-    })
+    }
 }
 
 /// Young's modulus of the cube.

@@ -60,8 +60,13 @@ pub(super) fn random<T: Scalar>(operation: &str, n: usize, per_row: usize, seed:
     })
 }
 
-/// All entries stored: random symmetric values below 1, and the number of rows on the diagonal.
-pub(super) fn dense<T: Scalar>(operation: &str, n: usize) -> Result<Csr<T>> {
+/// All entries stored: random values below 1; symmetric where it is square, with the number of rows on the diagonal.
+pub(super) fn dense<T: Scalar>(operation: &str, [n, cols]: [usize; 2]) -> Result<Csr<T>> {
+    if n != cols {
+        return rectangular(operation, [n, cols], &|i, row: &mut Vec<(u32, T)>| {
+            row.extend((0..cols).map(|j| (j as u32, T::from_real(signed(SEED, i as u64, j as u64)))));
+        });
+    }
     from_rows(operation, n, |i, row| {
         row.extend((0..n).map(|j| {
             let value = if i == j { n as f64 } else { signed(SEED, i.min(j) as u64, i.max(j) as u64) };
@@ -102,14 +107,7 @@ const LINES: [usize; 2] = [24, 360];
 /// up to 360 parts: 5.6 entries per row. The pattern is symmetric.
 pub(super) fn circuit<T: Scalar>(operation: &str, n: usize) -> Result<Csr<T>> {
     from_rows(operation, n, |i, row| {
-        // Two adjacent groups of 2^s parts are matched one to one.
-        let partners = (0..STAGES).filter_map(|s| {
-            let bit = 1usize << s;
-            let j = i ^ (bit | word(SEED, i as u64 >> (s + 1), u64::from(s)) as usize & (bit - 1));
-            let likely = (0..s).fold(JOINED[0], |p, _| p * JOINED[1]);
-            let pair = unit(SEED, i.min(j) as u64, i.max(j) as u64);
-            (j < n && pair < likely).then_some(j)
-        });
+        let partners = partners(i, n, JOINED);
         // One part of each group owns the line; the number of others that share it differs from line to line.
         let lines = LINES.into_iter().flat_map(|size| {
             let group = i / size * size;
@@ -122,6 +120,56 @@ pub(super) fn circuit<T: Scalar>(operation: &str, n: usize) -> Result<Csr<T>> {
             members.filter(shares).map(other).filter(move |&j| j != i && j < n)
         });
         dominant(i, row, partners.chain(lines));
+    })
+}
+
+/// The parts that part `i` of `n` is joined to; `first` is the probability at the first stage, and `factor` that from one stage to the
+/// next.
+fn partners(i: usize, n: usize, [first, factor]: [f64; 2]) -> impl Iterator<Item = usize> {
+    // Two adjacent groups of 2^s parts are matched one to one.
+    (0..STAGES).filter_map(move |s| {
+        let bit = 1usize << s;
+        let j = i ^ (bit | word(SEED, i as u64 >> (s + 1), u64::from(s)) as usize & (bit - 1));
+        let likely = (0..s).fold(first, |p, _| p * factor);
+        let pair = unit(SEED, i.min(j) as u64, i.max(j) as u64);
+        (j < n && pair < likely).then_some(j)
+    })
+}
+
+/// The same as [`JOINED`] for a sparse circuit, and for the buses of a grid.
+const SPARSELY: [f64; 2] = [0.571, 0.8];
+const BUSES: [f64; 2] = [0.9333, 0.84];
+
+/// A circuit without shared lines: 3.8 entries per row. Its pattern is symmetric, its values are not; diagonally dominant by little.
+pub(super) fn sparse_circuit<T: Scalar>(operation: &str, n: usize) -> Result<Csr<T>> {
+    from_rows(operation, n, |i, row| {
+        let mut weight = 0.0;
+        for j in partners(i, n, SPARSELY) {
+            let value = 0.1 + 0.9 * unit(SEED, i as u64, j as u64);
+            weight += value;
+            row.push((j as u32, T::from_real(-value)));
+        }
+        row.push((i as u32, T::from_real(if weight > 0.0 { 1.001 * weight } else { 1.0 })));
+    })
+}
+
+/// The optimality conditions of a power network: `n` / 2 unknowns with a diagonal Hessian, and as many balances, one at each bus, of its
+/// unknown and those of the buses joined to it. Symmetric and indefinite: no diagonal in the second half.
+pub(super) fn optimality<T: Scalar>(operation: &str, n: usize) -> Result<Csr<T>> {
+    let half = n / 2;
+    from_rows(operation, n.max(1), |i, row| {
+        if i >= 2 * half {
+            return row.push((i as u32, T::one()));
+        }
+        let (bus, far) = (i % half, if i < half { half } else { 0 });
+        if i < half {
+            row.push((i as u32, T::from_real(0.1 + unit(SEED, bus as u64, 1))));
+        }
+        row.push(((far + bus) as u32, T::one()));
+        row.extend(partners(bus, half, BUSES).map(|other| {
+            let value = signed(SEED, bus.min(other) as u64, bus.max(other) as u64);
+            ((far + other) as u32, T::from_real(0.2 * value))
+        }));
     })
 }
 

@@ -1,44 +1,38 @@
 //! A reservoir of the size and kind of Model 2 of the tenth SPE Comparative Solution Project.
+use super::grid::Size;
 use super::noise::word;
-use lacuna_engine::{Result, Scalar};
+use lacuna_engine::{Result, Scalar, pages};
 use lacuna_formats::Csr;
 use lacuna_formats::build::from_rows;
 use lacuna_formats::parallel;
 
-/// Cells along x, y and z.
-const CELLS: [usize; 3] = [60, 220, 85];
+/// Cells along x, y and z, if no others are asked for.
+pub(super) const CELLS: [usize; 3] = [60, 220, 85];
 /// The size of a cell, in feet.
 const SPACING: [f64; 3] = [20.0, 10.0, 2.0];
 /// Vertical over horizontal permeability.
 const VERTICAL: f64 = 0.1;
 /// Half the number of decades that the permeability spans.
 const HALF_DECADES: f64 = 2.5;
-/// Columns of wells: one in the middle, four in the corners.
-const WELLS: [(usize, usize); 5] = [(30, 110), (0, 0), (59, 0), (0, 219), (59, 219)];
 /// Correlation lengths of the layers of noise, in cells, with the weight of each.
 const SCALES: [([usize; 3], f64); 3] = [([20, 40, 6], 1.0), ([6, 12, 3], 0.7), ([2, 3, 1], 0.5)];
 
-/// Number of unknowns.
-pub(super) const ROWS: usize = CELLS[0] * CELLS[1] * CELLS[2];
-
-/// Incompressible flow through 60x220x85 cells by 7-point finite volumes with harmonic averages, no flow
+/// Incompressible flow through a box of cells by 7-point finite volumes with harmonic averages, no flow
 /// through the sides, wells in five columns of cells. The permeability is log-normal, spatially correlated,
-/// over five decades. Symmetric positive definite, exactly 1 122 000 rows and 7 780 000 entries.
-pub(super) fn spe10_like<T: Scalar>(operation: &str, seed: u64) -> Result<Csr<T>> {
-    let permeability = parallel::collect(ROWS, 4096, |i| {
-        libm::exp(std::f64::consts::LN_10 * log10_permeability(seed, cell(i)))
-    });
-    let strides = [1, CELLS[0], CELLS[0] * CELLS[1]];
+/// over five decades. Symmetric positive definite; of [`CELLS`] exactly 1 122 000 rows and 7 780 000 entries.
+pub(super) fn spe10_like<T: Scalar>(operation: &str, seed: u64, cells: Size) -> Result<Csr<T>> {
+    let rows = cells.iter().product();
+    let permeability = parallel::collect(rows, 4096, |i| permeability(seed, cell(i, cells)));
+    let strides = [1, cells[0], cells[0] * cells[1]];
     let [dx, dy, dz] = SPACING;
     let area = [dy * dz, dx * dz, dx * dy];
-    from_rows(operation, ROWS, |i, row| {
-        let (at, k) = (cell(i), permeability[i]);
-        let well = WELLS.contains(&(at[0], at[1]));
-        let mut diagonal = if well { k * dz } else { 0.0 };
+    from_rows(operation, rows, |i, row| {
+        let (at, k) = (cell(i, cells), permeability[i]);
+        let mut diagonal = if pressure(at, cells).is_some() { k * dz } else { 0.0 };
         for axis in 0..3 {
             let scale = area[axis] / SPACING[axis] * if axis == 2 { VERTICAL } else { 1.0 };
             let lower = (at[axis] > 0).then(|| i - strides[axis]);
-            let upper = (at[axis] + 1 < CELLS[axis]).then(|| i + strides[axis]);
+            let upper = (at[axis] + 1 < cells[axis]).then(|| i + strides[axis]);
             for j in [lower, upper].into_iter().flatten() {
                 let other = permeability[j];
                 let conductance = scale * (2.0 * (k * other) / (k + other));
@@ -50,14 +44,40 @@ pub(super) fn spe10_like<T: Scalar>(operation: &str, seed: u64) -> Result<Csr<T>
     })
 }
 
+/// The flow that the wells drive: in each of their cells the conductance of the well times its pressure.
+pub(super) fn wells<T: Scalar>(operation: &str, seed: u64, cells: Size) -> Result<Vec<T>> {
+    let mut flow = pages::zeroed::<T>(operation, cells.iter().product())?;
+    for (i, flow) in flow.iter_mut().enumerate() {
+        let at = cell(i, cells);
+        if let Some(pressure) = pressure(at, cells) {
+            *flow = T::from_real(permeability(seed, at) * SPACING[2] * pressure);
+        }
+    }
+    Ok(flow)
+}
+
+/// The pressure of the well in a column of cells, from that at rest: 1 where it injects, in the middle, and −1 in the four corners,
+/// where it produces.
+fn pressure(at: Size, [nx, ny, _]: Size) -> Option<f64> {
+    let ends = [0, nx - 1].contains(&at[0]) && [0, ny - 1].contains(&at[1]);
+    match ends {
+        true => Some(-1.0),
+        false => ([at[0], at[1]] == [nx / 2, ny / 2]).then_some(1.0),
+    }
+}
+
 /// The coordinates of cell `i`, x fastest.
-fn cell(i: usize) -> [usize; 3] {
-    [i % CELLS[0], i / CELLS[0] % CELLS[1], i / CELLS[0] / CELLS[1]]
+fn cell(i: usize, [nx, ny, _]: Size) -> Size {
+    [i % nx, i / nx % ny, i / nx / ny]
+}
+
+fn permeability(seed: u64, at: Size) -> f64 {
+    libm::exp(std::f64::consts::LN_10 * log10_permeability(seed, at))
 }
 
 /// Nearly normal noise that varies over the lengths of [`SCALES`], scaled to span the decades and clipped to
 /// them.
-fn log10_permeability(seed: u64, at: [usize; 3]) -> f64 {
+fn log10_permeability(seed: u64, at: Size) -> f64 {
     let mut sum = 0.0;
     for (layer, (lengths, weight)) in SCALES.iter().enumerate() {
         let mut value = 0.0;

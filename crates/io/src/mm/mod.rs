@@ -24,4 +24,6 @@ pub use read::{
     ReadOptions, parse_header, parse_matrix, parse_vector, read_header, read_matrix, read_vector,
 };
 pub(super) use write::check_finite;
-pub use write::{Storage, WriteOptions, encode_matrix, encode_vector, write_matrix, write_vector};
+pub use write::{
+    Storage, WriteOptions, encode_columns, encode_matrix, encode_vector, write_matrix, write_vector,
+};

@@ -1,6 +1,7 @@
 //! Writing: all threads convert rows to text, one batch at a time.
 use super::entries::across;
 use super::header::{Field, Symmetry};
+use crate::DenseArray;
 use crate::save::{failed, save};
 use lacuna_engine::{Error, Result, Scalar, compiled_here};
 use lacuna_formats::Csr;
@@ -77,6 +78,18 @@ pub fn encode_vector<T: Scalar>(mut out: &mut (impl Write + ?Sized), x: &[T]) ->
     compiled_here!(T, |out: &mut dyn Write, x: &[T]| -> Result<()> {
         check_finite(x)?;
         vector(out, x).map_err(failed)
+    })(&mut out, x)
+}
+
+/// Writes columns, such as several solutions, as a dense array, uncompressed.
+///
+/// # Errors
+/// When it cannot be written, an element is not finite, or the values are not rows times columns.
+pub fn encode_columns<T: Scalar>(mut out: &mut (impl Write + ?Sized), x: &DenseArray<T>) -> Result<()> {
+    compiled_here!(T, |out: &mut dyn Write, x: &DenseArray<T>| -> Result<()> {
+        x.check()?;
+        check_finite(&x.values)?;
+        array(out, [x.rows, x.cols], &x.values).map_err(failed)
     })(&mut out, x)
 }
 
@@ -183,7 +196,11 @@ fn row_shares<T: Scalar>(a: &Csr<T>) -> Vec<std::ops::Range<usize>> {
 }
 
 fn vector<T: Scalar>(out: &mut (impl Write + ?Sized), x: &[T]) -> io::Result<()> {
-    writeln!(out, "%%MatrixMarket matrix array {} general\n{} 1", field::<T>(), x.len())?;
+    array(out, [x.len(), 1], x)
+}
+
+fn array<T: Scalar>(out: &mut (impl Write + ?Sized), [rows, cols]: [usize; 2], x: &[T]) -> io::Result<()> {
+    writeln!(out, "%%MatrixMarket matrix array {} general\n{rows} {cols}", field::<T>())?;
     for batch in x.chunks(4 * SHARE * rayon::current_num_threads()) {
         let texts = parallel::map(batch.chunks(SHARE), |x| {
             let mut text = Vec::with_capacity(20 * x.len());

@@ -101,6 +101,90 @@ fn elasticity_has_the_peers_entries_and_dense_blocks() {
     }
 }
 
+/// Rows, entries, and whether the matrix is symmetric, with a positive diagonal, and positive definite.
+#[test]
+fn systems_of_the_five_papers_have_their_sizes() {
+    // Wathen's matrix as in the collection; the entries of the obstacle problem too.
+    assert_eq!(shape("gen:wathen:100x100"), (30_401, 471_601));
+    assert_eq!(shape("gen:obstacle:200x200"), (40_000, 197_608));
+    assert_eq!(shape("gen:least-surface:202x202").0, 40_804);
+    assert_eq!(shape("gen:spe10-like:1:60x220x10").0, 132_000);
+    assert_eq!(shape("gen:dense:300x12"), (300, 3600));
+    assert_eq!(shape("gen:banded:1000:-30,-1,1,30:1.5"), (1000, 5000 - 2 * 31));
+    assert_eq!((shape("gen:strided:100:7"), build::<f64>("strided:100:7").cols()), ((100, 100), 700));
+    assert_eq!(shape("gen:lscm:9").0, 2 * (100 - 2));
+    assert_eq!(shape("gen:smooth:9").0, 300);
+    for text in [
+        "wathen:5x4",
+        "obstacle:9x7",
+        "least-surface:8x9",
+        "elasticity2d:9",
+        "cross-diffusion:6:4",
+        "lscm:6",
+        "smooth:4",
+    ] {
+        let s = structure(text);
+        assert!(s.symmetric && s.diagonal_positive && positive_definite(&build(text)), "{text}: {s:?}");
+    }
+    let blocks = |text: &str| structure(text).block_size();
+    assert_eq!(
+        [blocks("elasticity2d:9"), blocks("cross-diffusion:6:4"), blocks("lscm:8")],
+        [Some(2), Some(4), Some(2)]
+    );
+    let s = structure("banded:500:-30,-1,1,30:1.5");
+    assert!(s.diagonally_dominant && s.diagonals == 5 && !s.symmetric);
+    assert_eq!(shape("gen:wathen:1x1"), (8, 64));
+    assert_eq!(shape("gen:obstacle:1x1"), (1, 1));
+    assert_eq!(shape("gen:spe10-like:1:1x1x1"), (1, 1));
+}
+
+/// The three matrices of Rupp et al. 2016, Table I, that Bell and Garland do not have.
+#[test]
+fn the_other_look_alikes_have_the_papers_sizes() {
+    for (name, rows, entries) in [
+        ("rm07r", 381_689, 37_464_962),
+        ("hamrle3", 1_447_360, 5_514_242),
+        ("kkt-power", 2_063_494, 14_612_663),
+    ] {
+        let a = build::<f32>(&format!("alike:{name}"));
+        let off = a.nnz() as f64 / f64::from(entries) - 1.0;
+        assert!(a.rows() == rows && off.abs() <= 0.03, "{name}: {} rows, {} entries", a.rows(), a.nnz());
+    }
+    let s = structure("alike:kkt-power:1000");
+    assert!(s.symmetric && s.zero_diagonal == s.rows / 2, "{s:?}");
+    assert_eq!(structure("alike:rm07r:100").block_size(), Some(7));
+}
+
+#[test]
+fn models_have_their_right_hand_sides() {
+    let rhs = |text: &str| Spec::parse(text).unwrap().right_hand_side::<f64>().unwrap();
+    let wells = rhs("spe10-like:3:12x20x4").unwrap();
+    // One well in the middle injects, four in the corners produce, each through every layer.
+    assert_eq!(wells.iter().filter(|v| **v > 0.0).count(), 4);
+    assert_eq!(wells.iter().filter(|v| **v < 0.0).count(), 16);
+    let (a, b) = (build::<f64>("smooth:5"), rhs("smooth:5").unwrap());
+    assert_eq!(a.rows(), b.len());
+    // A row of the smoothness sums to 0: what is left is the weight of the given points.
+    let sums = (0..a.rows()).map(|i| a.row_entries(i).map(|e| e.1).sum::<f64>());
+    assert!(sums.into_iter().all(|sum| (sum - 0.1).abs() <= 64.0 * f64::EPSILON));
+    assert_eq!(rhs("lscm:5").unwrap().len(), build::<f64>("lscm:5").rows());
+    assert!(rhs("poisson1d:5").is_none());
+}
+
+#[test]
+fn meshes_are_read_from_files() {
+    let folder = std::env::temp_dir().join(format!("lacuna-obj-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("square.obj");
+    std::fs::write(&path, "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0.5\nf 1 2 3 4\n").unwrap();
+    let name = path.display();
+    assert_eq!(shape(&format!("gen:lscm:{name}")).0, 4);
+    assert_eq!(shape(&format!("gen:smooth:{name}")).0, 12);
+    let missing = Spec::parse("gen:lscm:no-such.obj").unwrap().build::<f64>().unwrap_err().to_string();
+    assert!(missing.contains("no-such.obj"), "{missing}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn models_have_the_structure_they_promise() {
     for text in ["poisson1d:50", "poisson2d:9x7", "poisson2d:9x7:9", "poisson3d:4x5x6", "poisson3d:4x5x6:27"]
@@ -266,6 +350,18 @@ fn the_same_name_gives_the_same_bits() {
         ("alike:epidemiology:50", 0x0BC5_5654_8B57_4BE5),
         ("alike:circuit:50", 0x63D5_5C94_FFC8_80C9),
         ("alike:lp:50", 0xD067_7BD2_141C_E8BD),
+        ("banded:500:-20,-1,1,20:1.5", 0x8338_F724_4710_365A),
+        ("wathen:9x7", 0xE8E6_FB3B_6ED1_8BF3),
+        ("obstacle:21x17", 0x7D67_1BBA_CC29_98D9),
+        ("least-surface:21x17", 0xF7F9_C593_8BC7_A9E8),
+        ("elasticity2d:13", 0x22B6_3E02_9116_CDEC),
+        ("cross-diffusion:9:4", 0xFD66_581C_788E_DD77),
+        ("lscm:12", 0xB822_2411_C8F1_BB0F),
+        ("smooth:9", 0x3460_433D_B7BA_27F6),
+        ("spe10-like:3:12x22x5", 0xBCC6_8B82_BDCF_6A88),
+        ("alike:rm07r:2000", 0x1BD0_CC76_8C89_6CC0),
+        ("alike:hamrle3:1000", 0x31E6_9D73_C85B_8708),
+        ("alike:kkt-power:1000", 0x0E2E_071A_1DD8_23A1),
     ];
     let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let three_threads = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
@@ -280,7 +376,8 @@ fn wrong_names_are_answered_with_what_there_is() {
     assert_eq!(
         message("gen:poison2d:3x3"),
         "gen:poison2d:3x3: no generator is called `poison2d`; there are poisson1d, poisson2d, poisson3d, \
-         poisson-p1, elasticity3d, convection, helmholtz, spe10-like, power-law, markov, dense, random, alike; \
+         poisson-p1, elasticity3d, convection, helmholtz, elasticity2d, cross-diffusion, lscm, smooth, spe10-like, banded, \
+         strided, wathen, obstacle, least-surface, power-law, markov, dense, random, alike; \
          for example gen:poisson2d:512x512"
     );
     assert_eq!(
@@ -302,18 +399,36 @@ fn wrong_names_are_answered_with_what_there_is() {
         ("gen:poisson3d:4000x4000x4000", "about 447904000000 entries are more than 32-bit indices count"),
         ("gen:poisson2d:4294967295x4294967295", "more than 2⁶⁴ entries are more"),
         ("gen:dense:70000", "about 4900000000 entries"),
+        ("gen:dense:70000x70000", "about 4900000000 entries"),
+        ("gen:lscm:4294967295", "more than 2⁶⁴ entries"),
+        ("gen:wathen:4294967295x4294967295", "more than 2⁶⁴ entries"),
+        ("gen:obstacle:99999x99999", "entries are more than 32-bit indices count"),
         ("gen:elasticity3d:4294967295", "more than 2⁶⁴ entries"),
         ("gen:convection:5x5:fast", "PECLET should be a number from 0, got `fast`"),
         ("gen:convection:5x5:inf", "PECLET should be a number from 0, got `inf`"),
         ("gen:helmholtz:5x5x5", "the size should be NXxNY"),
         ("gen:spe10-like", "SEED is missing"),
         ("gen:spe10-like:x", "SEED should be a whole number from 0, got `x`"),
+        ("gen:spe10-like:1:5x5", "the size should be NXxNYxNZ, got `5x5`"),
+        ("gen:cross-diffusion:5", "SPECIES is missing"),
+        ("gen:cross-diffusion:5:17", "SPECIES should be at most 16, got 17"),
+        ("gen:banded:5", "OFFSETS is missing"),
+        (
+            "gen:banded:5:1,0",
+            "OFFSETS should be up to 1000 different whole numbers between -5 and 5, not 0, got `0`",
+        ),
+        ("gen:banded:5:1,1", "got `1`"),
+        ("gen:banded:5:-5", "got `-5`"),
+        ("gen:banded:5:1:-2", "DOMINANCE should be a number from 0"),
+        ("gen:lscm", "M or FILE.obj is missing"),
+        ("gen:lscm:a.stl", "M should be a positive whole number or a file .obj, got `a.stl`"),
+        ("gen:dense:3x0", "COLUMNS should be at least 1, got 0"),
         ("gen:markov:5x5:2", "a discount is at most 1, got 2"),
         ("gen:random:5:6", "6 entries do not fit a row of 5"),
         (
             "gen:alike:tunnel",
             "NAME should be one of dense, protein, spheres, cantilever, wind-tunnel, harbor, qcd, ship, economics, \
-             epidemiology, accelerator, circuit, webbase, lp, got `tunnel`; it is called as gen:alike:NAME[:PART], for \
+             epidemiology, accelerator, circuit, webbase, lp, rm07r, hamrle3, kkt-power, got `tunnel`; it is called as gen:alike:NAME[:PART], for \
              example gen:alike:protein",
         ),
         ("gen:alike", "NAME is missing"),
