@@ -270,8 +270,10 @@ pub fn fusion_changes_nothing<T: Scalar>(make: fn() -> Device) {
             // The coefficients of the basis are among the cells that passes read and write.
             let h = dev.run_of_cells(3).unwrap();
             (0..3).for_each(|j| c[j] = h.at(j));
-            let k = Recorder::new(dev, "sequence");
-            let mut k = if fused { k } else { k.without_fusion() };
+            let mut k = Recorder::new(dev, "sequence");
+            if !fused {
+                k.without_fusion();
+            }
             for op in &ops {
                 match op {
                     RandomOp::Sweep(pass) => k.multi_axpy_dot(pass.pass(&c, &v)),

@@ -70,8 +70,10 @@ fn run<T: Scalar>(dev: &Scope, data: &[u8]) -> Result<Trace<T>> {
     }
     let a = dev.matrix(Arc::new(entries.to_csr()?))?;
     let things = Things { c, v, basis, h, a };
-    let k = Recorder::new(dev, "fuzzed");
-    let mut k = if without_fusion { k.without_fusion() } else { k };
+    let mut k = Recorder::new(dev, "fuzzed");
+    if without_fusion {
+        k.without_fusion();
+    }
     ops(&mut k, data, &things, 3);
     if data.coin() {
         k.restart(|k| ops(k, data, &things, 2));

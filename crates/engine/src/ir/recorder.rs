@@ -45,10 +45,10 @@ impl<'a, T> Recorder<'a, T> {
         Recorder::wrap_mut(&mut self.recording)
     }
 
-    /// Does not fuse passes that could share a sweep: for measuring the effect of fusion.
-    pub fn without_fusion(mut self) -> Self {
+    /// Does not fuse what follows: neither passes that could share a sweep, nor a product and its pass. For measuring the effect of
+    /// fusion.
+    pub fn without_fusion(&mut self) {
         self.recording.program.fusion = false;
-        self
     }
 
     /// The program, or the first error recorded.

@@ -182,7 +182,7 @@ impl<'a> Recording<'a> {
             if sweep.is_scalar() {
                 let after = std::mem::replace(&mut sweep.after, std::mem::take(&mut sweep.before));
                 sweep.after.extend(after);
-            } else if sweep.before.iter().any(|i| i.is_control() || sets(i)) {
+            } else if !self.program.fusion || sweep.before.iter().any(|i| i.is_control() || sets(i)) {
                 let first = std::mem::replace(&mut kind, OpKind::Sweep);
                 bare = Some(Op { kind: first, sweep: lower::Sweep::nothing(name, number) });
             }
