@@ -36,7 +36,15 @@ impl<T: Scalar> Polynomial<T> {
     ) -> Result<Box<dyn Preconditioner<T>>> {
         let key = settings.one_of(keys)?;
         let order = settings.number(key, "a whole number from 0 to 16", |order| *order <= 16)?;
-        Ok(if order == 0 { inner } else { Box::new(Polynomial::new(inner, order, 1.0)) })
+        // Of the preconditioners with a shorter key, which have no other omega.
+        let omega = match keys.contains(&"order") {
+            true => settings.number("omega", "a number above 0 and below 2", |w| *w > 0.0 && *w < 2.0)?,
+            false => 1.0,
+        };
+        Ok(match order == 0 && omega == 1.0 {
+            true => inner,
+            false => Box::new(Polynomial::new(inner, order, omega)),
+        })
     }
 }
 
@@ -44,7 +52,7 @@ impl<T: Scalar> Preconditioner<T> for Polynomial<T> {
     fn name(&self) -> Cow<'static, str> {
         let name = self.inner.name();
         let joint = if name.contains(':') { ',' } else { ':' };
-        let omega = if self.omega == 1.0 { String::new() } else { format!(",damping={}", self.omega) };
+        let omega = if self.omega == 1.0 { String::new() } else { format!(",omega={}", self.omega) };
         format!("{name}{joint}polynomial={}{omega}", self.order).into()
     }
     fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>> {

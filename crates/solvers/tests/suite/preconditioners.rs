@@ -277,6 +277,19 @@ fn every_preconditioner_takes_a_polynomial() {
     }
     let short = solve(&a, "block-ilu:order=2", "cg").0;
     assert_eq!(short.history, solve(&a, "block-ilu:polynomial=2", "cg").0.history);
+    // Damped, and of blocks of consecutive rows, which leave more out: other iterates, the same solution.
+    for other in ["block-ilu:order=2,omega=0.8", "block-ilu:order=2,blocks=consecutive"] {
+        let outcome = solve(&a, other, "cg").0;
+        assert!(outcome.converged() && outcome.history != short.history, "{other}");
+        assert_eq!(
+            preconditioner::<f64>(other).unwrap().unwrap().name().split_once(':').unwrap().0,
+            "block-ilu"
+        );
+    }
+    assert!(
+        preconditioner::<f64>("block-ilu:omega=2").is_err()
+            && preconditioner::<f64>("jacobi:omega=1").is_err()
+    );
     assert!(preconditioner::<f64>("none:polynomial=1").is_err());
 }
 
