@@ -34,7 +34,8 @@ pub use build::csr_ref::CsrRef;
 pub use build::triplets::Triplets;
 pub use choose::blocks::LEAST_FILL;
 pub use choose::select::{
-    Candidate, FORMATS, FormatInfo, candidates, choose_format, choose_lasting_format, choose_stencil, convert,
+    Candidate, FORMATS, FormatInfo, VARIANTS, candidates, check_format, choose_format, choose_lasting_format,
+    choose_stencil, convert,
 };
 pub use choose::structure::{Structure, spy};
 pub use order::colours::{by_colours, greedy_colours};

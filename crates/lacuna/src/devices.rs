@@ -28,12 +28,15 @@ pub struct DeviceOptions {
     /// The CPU as so many devices that share every system, its *ranks*, each a thread: what several devices do, on one
     /// machine. The bits are those of one. Needs the feature `ranks`; threads are then for the work of the host alone.
     pub ranks: Option<usize>,
+    /// The CPU without vector instructions, which is slow: to see what these gain. The bits are the same.
+    pub scalar: bool,
 }
 
 lacuna_engine::setters!(DeviceOptions {
     threads: impl Into<Option<usize>>,
     device: impl Into<Option<String>>,
     ranks: impl Into<Option<usize>>,
+    scalar: bool,
 });
 
 /// What opens the devices of a backend: see [`register`].
@@ -106,8 +109,9 @@ impl Provider for Own {
             }
             #[cfg(feature = "cpu")]
             "cpu" => {
-                let threads = options.threads;
-                let cpu = lacuna_cpu::Cpu::with(lacuna_cpu::CpuOptions::default().threads(threads))?;
+                let simd = if options.scalar { lacuna_cpu::Simd::Baseline } else { lacuna_cpu::Simd::Best };
+                let settings = lacuna_cpu::CpuOptions::default().threads(options.threads).simd(simd);
+                let cpu = lacuna_cpu::Cpu::with(settings)?;
                 let own = cpu.info().name;
                 match named {
                     Some(asked) if !["cpu", "0"].contains(&asked) && !is_part(asked, &own) => {

@@ -2,7 +2,7 @@
 use crate::choose::footprint::{Footprint, Footprints};
 use crate::{Bcsr, Csr, Dense, Dia, Hyb, Packed, Pkt, Sell, Stencil, Structure, storage::bcsr::BLOCK_SIZES};
 use lacuna_engine::text::shown_word;
-use lacuna_engine::{Cost, Error, Format, Result, Scalar, compiled_here};
+use lacuna_engine::{Cost, Error, Format, MAX_LANES, Result, Scalar, compiled_here};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -72,7 +72,60 @@ pub const FORMATS: &[FormatInfo] = &[
     FormatInfo::new("dense", "dense", "every place, row by row: matrices with few zeros"),
 ];
 
-/// The matrix in the format of that name.
+/// Formats with an option, which are taken by name alone: the name with what stands for the number, and a description.
+pub const VARIANTS: &[(&str, &str)] = &[
+    (
+        "csr:lanes=W",
+        "csr with W lanes for each row sum, a power of two up to 32: 1 is a thread for each row, 32 a warp",
+    ),
+    ("hyb:width=K", "hyb with the first K entries of each row in slices"),
+];
+
+/// A format with its option.
+enum Variant {
+    Lanes(usize),
+    Width(usize),
+}
+
+impl Variant {
+    /// Reads a name with an option; `None` for one without.
+    fn named(name: &str) -> Option<Result<Self>> {
+        let (_, option) = name.split_once(':')?;
+        let number = |text: &str| text.parse::<usize>().ok();
+        let read = match (name.split(':').next(), option.split_once('=')) {
+            (Some("csr"), Some(("lanes", count))) => {
+                number(count).filter(|w| w.is_power_of_two() && *w <= MAX_LANES).map(Variant::Lanes)
+            }
+            (Some("hyb"), Some(("width", count))) => number(count).map(Variant::Width),
+            _ => None,
+        };
+        Some(read.ok_or_else(|| {
+            let known: Vec<_> = VARIANTS.iter().map(|(name, about)| format!("{name} ({about})")).collect();
+            let message = format!("expected {}, got `{}`", known.join(" or "), shown_word(name));
+            Error::Argument { what: "format".into(), message }
+        }))
+    }
+}
+
+/// Checks a name that [`convert`] takes: one of [`FORMATS`], or of [`VARIANTS`] with a number.
+///
+/// # Errors
+/// [`Error::Argument`] with what is expected.
+pub fn check_format(name: &str) -> Result<()> {
+    match Variant::named(name) {
+        Some(variant) => variant.map(drop),
+        None if FORMATS.iter().any(|f| f.name == name) => Ok(()),
+        None => Err(unknown(name)),
+    }
+}
+
+fn unknown(name: &str) -> Error {
+    let names: Vec<_> = FORMATS.iter().map(|f| f.name).collect();
+    let message = format!("expected one of {}, got `{}`", names.join(", "), shown_word(name));
+    Error::Argument { what: "format".into(), message }
+}
+
+/// The matrix in the format of that name: one of [`FORMATS`], or of [`VARIANTS`] with a number.
 ///
 /// # Errors
 /// [`Error::Argument`] for an unknown name; the errors of the format's conversion.
@@ -104,9 +157,12 @@ fn converted<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<T>
                 if let Some(size) = block_size(other) {
                     return Ok(Arc::new(Bcsr::from_csr(a, size)?));
                 }
-                let names: Vec<_> = FORMATS.iter().map(|f| f.name).collect();
-                let message = format!("expected one of {}, got `{}`", names.join(", "), shown_word(name));
-                return Err(Error::Argument { what: "format".into(), message });
+                return match Variant::named(other) {
+                    Some(Ok(Variant::Lanes(lanes))) => Ok(Arc::new(a.with_lanes(lanes)?)),
+                    Some(Ok(Variant::Width(width))) => Ok(Arc::new(Hyb::with_width(a, width)?)),
+                    Some(Err(error)) => Err(error),
+                    None => Err(unknown(name)),
+                };
             }
         })
     })(a, name)

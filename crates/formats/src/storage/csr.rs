@@ -295,6 +295,22 @@ impl<T: Scalar> Csr<T> {
         Ok(Csr { rows: self.rows, cols: self.cols, row_ptr, col_idx, values, lanes: self.lanes })
     }
 
+    /// The same matrix whose row sums take another number of lanes: 1 is a thread for each row of a GPU, 32 a warp. Sums, and so the bits of
+    /// products, depend on it.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] unless it is a power of two up to 32; [`Error::OutOfMemory`].
+    pub fn with_lanes(&self, lanes: usize) -> Result<Self> {
+        if !lanes.is_power_of_two() || lanes > MAX_LANES {
+            let message = format!("expected a power of two up to {MAX_LANES}, got {lanes}");
+            return Err(Error::Argument { what: "lanes of a row".into(), message });
+        }
+        let mut values = pages::zeroed("Csr::with_lanes", self.nnz())?;
+        values.copy_from_slice(&self.values);
+        let (row_ptr, col_idx) = (self.row_ptr.clone(), self.col_idx.clone());
+        Ok(Csr { rows: self.rows, cols: self.cols, row_ptr, col_idx, values, lanes })
+    }
+
     /// A matrix of the same structure whose values are 0.
     ///
     /// # Errors

@@ -57,6 +57,14 @@ impl<T: Scalar> Hyb<T> {
         Self::filled(a, "Hyb::from_csr", "hyb", widest(a))
     }
 
+    /// The same with the first `width` entries of each row in slices.
+    ///
+    /// # Errors
+    /// As [`Hyb::from_csr`].
+    pub fn with_width(a: &Csr<T>, width: usize) -> Result<Self> {
+        Self::filled(a, "Hyb::with_width", "hyb", width.min(a.cols()))
+    }
+
     /// The same matrix in coordinates.
     ///
     /// # Errors
