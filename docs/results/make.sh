@@ -35,7 +35,7 @@ for part in ${PARTS:-compare papers}; do
         ;;
     papers)
         title="What five papers measured: $name"
-        set -- "$bench" papers
+        set -- "$lacuna" papers
         ;;
     formats)
         title="Products in every format: $name"

@@ -2,7 +2,7 @@
 """Draws Figure 3 of Wang et al. 2009 from results that were kept: iterations and time of GMRES(20) with block ILU against the order of
 its polynomial, on every device measured: `docs/results/wang.py FILE.jsonl MATRIX FIGURE.svg`.
 
-The results are those of `lacuna bench papers --papers wang --json FILE.jsonl`; MATRIX is one of them, such as gen:poisson3d:58x58x57.
+The results are those of `lacuna papers wang --json FILE.jsonl`, or kept ones; MATRIX is one of them, such as gen:poisson3d:58x58x57.
 """
 import json
 import re

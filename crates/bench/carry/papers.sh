@@ -8,6 +8,6 @@ set -eu
 # shellcheck source=crates/bench/carry/there.sh
 . "$(dirname "$0")/there.sh"
 kept=${NAME:-h200-papers}
-"$here/.bin/lacuna-bench" papers --backends "${BACKENDS:-cuda,opencl}" --rounds "${ROUNDS:-3}" \
+"$here/.bin/lacuna" papers --backends "${BACKENDS:-cuda,opencl}" --rounds "${ROUNDS:-3}" \
     --time-limit "${SECONDS_AT_MOST:-280}" --quiet --json "$kept.jsonl" --html "$kept.html"
 "$here/.bin/lacuna-bench" report "$kept.jsonl" --markdown "$kept.md"

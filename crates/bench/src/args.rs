@@ -15,8 +15,6 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run the project's own measurements: passes, products, solvers, matrices
     Run(RunArgs),
-    /// Measure what five papers measured, at present-day sizes
-    Papers(PapersArgs),
     /// Make a page or tables from results kept earlier
     Report(ReportArgs),
 }
@@ -29,15 +27,6 @@ pub(crate) struct RunArgs {
     /// Number types
     #[arg(long, value_delimiter = ',', value_enum, value_name = "TYPE,...", default_value = "f64")]
     pub(crate) types: Vec<TypeName>,
-    #[command(flatten)]
-    pub(crate) running: RunningArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PapersArgs {
-    /// Only the papers with one of these words in their name, such as buatois
-    #[arg(value_name = "WORD")]
-    pub(crate) papers: Vec<String>,
     #[command(flatten)]
     pub(crate) running: RunningArgs,
 }

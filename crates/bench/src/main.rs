@@ -1,12 +1,10 @@
-//! The laboratory of Lacuna, `lacuna-bench`: measures passes, products, solvers and what five papers measured;
-//! makes pages and tables of kept results.
+//! The laboratory of Lacuna, `lacuna-bench`: measures passes, products and solvers; makes pages and tables of kept results.
 mod against;
 mod args;
 mod choices;
 mod document;
 mod markdown;
 mod measure;
-mod papers;
 mod report;
 mod run;
 
@@ -18,7 +16,6 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let done = match lacuna_measure::args::parsed::<Cli>(Cli::command()).command {
         Command::Run(args) => run::run(&args),
-        Command::Papers(args) => papers::run(&args),
         Command::Report(args) => report::run(&args).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(Failure::report)

@@ -1,12 +1,12 @@
 //! `lacuna-bench run`
 use crate::against;
 use crate::args::{RunArgs, RunningArgs, Suite};
-use crate::measure::{ASSEMBLE, ByHand, Host, PASSES, READ, TO, also_passes};
+use crate::measure::{ASSEMBLE, ByHand, Host, READ, TO};
 use clap::ValueEnum;
-use lacuna_measure::Target;
 use lacuna_measure::failure::Result;
+use lacuna_measure::pass::PASSES;
 use lacuna_measure::session::{Ending, MODEL_PROBLEMS, Session, Work, names};
-use lacuna_measure::{out, record};
+use lacuna_measure::{Target, of_everything, out, record};
 use std::process::ExitCode;
 
 /// Exit code of measurements that are slower than those kept earlier.
@@ -49,7 +49,7 @@ pub(crate) fn measured(
 ) -> Result<ExitCode> {
     args.measuring.check_outputs(&[])?;
     let old = args.against.as_deref().map(record::read).transpose()?;
-    let (code, lines) = Session::run(&args.measuring, also_passes, measure)?;
+    let (code, lines) = Session::run(&args.measuring, of_everything, measure)?;
     let Some(old) = old else { return Ok(code) };
     let [old, new] = [&old, &lines].map(|lines| record::cases(lines).collect::<Vec<_>>());
     let verdict = against::judge(&old, &new);

@@ -3,9 +3,7 @@ use crate::args::AdviseArgs;
 use crate::plot;
 use crate::searched::{Searched, way};
 use crate::shell::quoted;
-use crate::solve::right_hand_side;
 use crate::solving::Solving;
-use crate::vector::VectorSource;
 use lacuna::ndarray::ArrayView1;
 use lacuna::{Device, LinearSystem, Scalar, Stop, Trial, Watch, advise};
 use lacuna_measure::failure::{NOT_CONVERGED, Result};
@@ -13,6 +11,7 @@ use lacuna_measure::input::{Source, is_stream, set_threads};
 use lacuna_measure::interrupt::{cancel_on_interrupt, interrupted, solved};
 use lacuna_measure::number::with_type;
 use lacuna_measure::out;
+use lacuna_measure::vector::{VectorSource, right_hand_side};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 

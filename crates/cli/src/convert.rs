@@ -1,7 +1,7 @@
 //! `lacuna convert`, and writing matrices and vectors to named files.
 use crate::args::ConvertArgs;
-use lacuna::io;
 use lacuna::io::mm::{self, Storage, Symmetry, WriteOptions};
+use lacuna::io::{self, DenseArray};
 use lacuna::{Csr, NumberType, Scalar};
 use lacuna_measure::failure::Result;
 use lacuna_measure::input::{STANDARD, Source, set_threads};
@@ -60,6 +60,19 @@ pub(crate) fn check_matrix_output(path: &str) -> Result<()> {
 /// The same for a vector.
 pub(crate) fn check_vector_output(path: &str) -> Result<()> {
     if path == STANDARD { Ok(()) } else { Ok(io::check_vector_name(path)?) }
+}
+
+/// The same for several vectors, the columns of an array.
+pub(crate) fn check_columns_output(path: &str) -> Result<()> {
+    if path == STANDARD { Ok(()) } else { Ok(io::check_columns_name(path)?) }
+}
+
+/// Writes the columns of an array; as Matrix Market to standard output.
+pub(crate) fn save_columns<T: Scalar>(path: &str, x: &DenseArray<T>) -> Result<()> {
+    match path {
+        STANDARD => out::stream(|out| mm::encode_columns(out, x)),
+        path => Ok(io::write_columns(path, x)?),
+    }
 }
 
 /// Writes a matrix in the form given by the extension of the name; Matrix Market to standard output.

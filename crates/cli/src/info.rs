@@ -26,8 +26,11 @@ const LANCZOS_STEPS: usize = 30;
 const TOLERANCE: f64 = 1e-8;
 
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
-    args.plot.as_deref().map_or(Ok(()), plot::check_name)?;
-    let outputs = [("--json", args.report.json.as_deref()), ("--plot", args.plot.as_deref())];
+    let pictures = [("--plot", args.plot.as_deref()), ("--histogram", args.histogram.as_deref())];
+    pictures
+        .iter()
+        .try_for_each(|(option, path)| path.map_or(Ok(()), |path| plot::check_option(option, path)))?;
+    let outputs = [("--json", args.report.json.as_deref()), pictures[0], pictures[1]];
     out::check_outputs(&outputs, &[("the matrix", Some(&args.matrix))])?;
     set_threads(args.threads)?;
     let source = Source::open(&args.matrix)?;
@@ -40,13 +43,41 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
 }
 
 fn describe<T: Scalar>(args: &InfoArgs, source: &Source, a: Csr<T>) -> Result<()> {
-    let a = &Arc::new(a);
+    let reordered = match args.reorder.as_str() {
+        "none" => None,
+        name => reorder(&a, name)?,
+    };
+    let a = &Arc::new(reordered.map(|order| a.permuted(&order)).transpose()?.unwrap_or(a));
     let facts = Facts::of(args, source, a)?;
     out::report(args.report.quiet, args.report.json.as_deref(), || facts.text(), || facts.json())?;
     if let Some(path) = &args.plot {
-        plot::save(&plot::spy(source.name(), a), path)?;
+        plot::save(&plot::spy(&facts.name(), a), path)?;
+    }
+    if let Some(path) = &args.histogram {
+        plot::save(&plot::rows(&facts.name(), &facts.lengths), path)?;
     }
     Ok(())
+}
+
+/// The largest number of classes of row lengths.
+const CLASSES: usize = 50;
+
+/// How many rows have how many entries.
+pub(crate) struct Lengths {
+    /// The first and the last length of each class, and the number of its rows.
+    pub(crate) classes: Vec<[usize; 3]>,
+}
+
+impl Lengths {
+    pub(crate) fn of<T: Scalar>(a: &Csr<T>) -> Self {
+        let lengths = || a.row_ptr().windows(2).map(|ends| (ends[1] - ends[0]) as usize);
+        let longest = lengths().max().unwrap_or(0);
+        let width = (longest + 1).div_ceil(CLASSES).max(1);
+        let class = |k: usize| [k * width, (k + 1) * width - 1, 0];
+        let mut classes: Vec<_> = (0..=longest / width).map(class).collect();
+        lengths().for_each(|length| classes[length / width][2] += 1);
+        Lengths { classes }
+    }
 }
 
 /// The facts about a matrix.
@@ -69,6 +100,9 @@ struct Facts<'a> {
     singular: Vec<String>,
     /// How the rows would be divided, if that is asked for.
     divided: Option<Survey>,
+    /// The name of the order of rows and columns, `none` for the given one.
+    reordered: &'a str,
+    lengths: Lengths,
     why: bool,
 }
 
@@ -151,7 +185,7 @@ impl Measured {
 }
 
 impl<'a> Facts<'a> {
-    fn of<T: Scalar>(args: &InfoArgs, source: &'a Source, a: &Arc<Csr<T>>) -> Result<Self> {
+    fn of<T: Scalar>(args: &'a InfoArgs, source: &'a Source, a: &Arc<Csr<T>>) -> Result<Self> {
         let structure = Structure::of(&**a);
         let (matrix, why) = (source.name(), args.why);
         let dev = &default_device()?;
@@ -177,8 +211,18 @@ impl<'a> Facts<'a> {
             by_rounding: lost_symmetry(a),
             singular: explain(a, &[]),
             divided,
+            reordered: &args.reorder,
+            lengths: Lengths::of(a),
             why,
         })
+    }
+
+    /// The matrix, and its order if that is not the given one.
+    fn name(&self) -> String {
+        match self.reordered {
+            "none" => self.matrix.into(),
+            order => format!("{}, {order}", self.matrix),
+        }
     }
 
     fn symmetry(&self) -> &'static str {
@@ -219,7 +263,7 @@ impl<'a> Facts<'a> {
         writeln!(
             text,
             "{}: {rows} x {cols}, {}, {}, {} as compressed rows",
-            self.matrix,
+            self.name(),
             many(s.nnz, "entry", "entries"),
             self.kind.name(),
             bytes(self.bytes as u64)
@@ -345,6 +389,7 @@ impl<'a> Facts<'a> {
                 "std": s.row_std,
                 "empty": s.empty_rows,
                 "surprising": s.surprising_rows,
+                "lengths": self.lengths.classes,
             },
             "diagonal": {
                 "zero": s.zero_diagonal,
@@ -395,6 +440,7 @@ impl<'a> Facts<'a> {
             })),
             "precond": solver(1),
             "order": solver(2),
+            "reordered": self.reordered,
             "notes": self.notes,
             "version": env!("CARGO_PKG_VERSION"),
         })

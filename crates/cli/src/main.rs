@@ -1,7 +1,8 @@
-//! The `lacuna` command: solves sparse linear systems, finds eigenvalues and singular values, compares backends, times products, describes, converts
-//! and generates matrices, lists devices.
+//! The `lacuna` command: solves sparse linear systems, finds eigenvalues and singular values, compares backends, times products,
+//! shows what five papers showed, describes, converts and generates matrices, lists devices.
 mod advise;
 mod args;
+mod columns;
 mod compare;
 mod convert;
 mod devices;
@@ -9,6 +10,7 @@ mod eigen;
 mod generate;
 mod info;
 mod launched;
+mod papers;
 mod plot;
 mod report;
 mod scaling;
@@ -19,7 +21,6 @@ mod solving;
 mod speeds;
 mod spmv;
 mod svd;
-mod vector;
 
 use args::Command;
 use std::process::ExitCode;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Advise(args) => advise::run(&args),
         Command::Spmv(args) => spmv::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Compare(args) => compare::run(&args),
+        Command::Papers(args) => papers::run(&args),
         Command::Info(args) => info::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Convert(args) => convert::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Generate(args) => generate::run(&args).map(|()| ExitCode::SUCCESS),

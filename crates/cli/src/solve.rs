@@ -1,19 +1,20 @@
 //! `lacuna solve`
 use crate::args::{SolveArgs, check_restart};
-use crate::convert::{check_vector_output, save_vector};
+use crate::convert::{check_columns_output, check_vector_output, save_vector};
 use crate::launched::Job;
 use crate::plot;
 use crate::report::{Report, Times};
 use crate::solving::{SettingUp, Solving};
-use crate::vector::{Length, VectorSource};
 use lacuna::ndarray::{ArrayView1, ArrayViewMut1};
-use lacuna::{Csr, Device, LinearSystem, Outcome, Prepared, Scalar, Stop};
+use lacuna::{Csr, Device, LinearSystem, Outcome, Prepared, Scalar, Stop, Structure};
 use lacuna_measure::failure::{NOT_CONVERGED, Result};
 use lacuna_measure::input::{STANDARD, Source, is_stream, set_threads};
 use lacuna_measure::interrupt::{cancel_on_interrupt, solved};
 use lacuna_measure::number::with_type;
 use lacuna_measure::out;
 use lacuna_measure::quantity::{counted, many};
+use lacuna_measure::session::unsuited;
+use lacuna_measure::vector::{Length, VectorSource, right_hand_side};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -34,7 +35,6 @@ pub(crate) fn run(args: &SolveArgs, job: Option<&Job>) -> Result<ExitCode> {
             ("--x0", args.x0.as_deref()),
         ],
     )?;
-    args.output.as_deref().map_or(Ok(()), check_vector_output)?;
     set_threads(args.place.threads)?;
     let source = Source::open(&args.matrix)?;
     let is_stream = |path: &Option<String>| path.as_deref().is_some_and(is_stream);
@@ -46,6 +46,9 @@ pub(crate) fn run(args: &SolveArgs, job: Option<&Job>) -> Result<ExitCode> {
         rhs.keep_stream()?;
     }
     let x0 = args.x0.as_deref().map(|x0| VectorSource::open_file("--x0", x0)).transpose()?;
+    let several = rhs.as_ref().is_some_and(VectorSource::is_several);
+    let check = if several { check_columns_output } else { check_vector_output };
+    args.output.as_deref().map_or(Ok(()), check)?;
     let also_complex = [&rhs, &x0].into_iter().flatten().any(VectorSource::is_complex);
     let kind = source.number_type(args.number, also_complex)?;
     let start = Instant::now();
@@ -54,18 +57,21 @@ pub(crate) fn run(args: &SolveArgs, job: Option<&Job>) -> Result<ExitCode> {
         None => args.place.open()?,
     };
     let task = Solve { args, job, source, rhs, x0, open: start.elapsed() };
-    with_type!(kind, T => task.solve::<T>(&dev))
+    match several {
+        true => with_type!(kind, T => task.solve_columns::<T>(&dev)),
+        false => with_type!(kind, T => task.solve::<T>(&dev)),
+    }
 }
 
 /// A solve whose input and device are open.
-struct Solve<'a> {
-    args: &'a SolveArgs,
+pub(crate) struct Solve<'a> {
+    pub(crate) args: &'a SolveArgs,
     /// The processes that solve it together, if there are several.
-    job: Option<&'a Job>,
-    source: Source,
+    pub(crate) job: Option<&'a Job>,
+    pub(crate) source: Source,
     /// `None` for ones, or for the vector stored with the matrix.
-    rhs: Option<VectorSource>,
-    x0: Option<VectorSource>,
+    pub(crate) rhs: Option<VectorSource>,
+    pub(crate) x0: Option<VectorSource>,
     open: Duration,
 }
 
@@ -75,23 +81,6 @@ struct Given<T> {
     b: Vec<T>,
     x0: Vec<T>,
     read: Duration,
-}
-
-/// `b`, for a matrix of `rows` rows: as given, or the one stored with the matrix, or ones.
-pub(crate) fn right_hand_side<T: Scalar>(
-    given: Option<&VectorSource>,
-    source: &Source,
-    rows: usize,
-    quiet: bool,
-) -> Result<Vec<T>> {
-    let length = Length::Rows(rows);
-    if let Some(rhs) = given {
-        return rhs.read::<T>(length, source, quiet);
-    }
-    match source.right_hand_side::<T>(quiet)? {
-        Some(b) => length.check("the right-hand side beside the matrix", &b).map(|()| b),
-        None => VectorSource::Ones.read::<T>(length, source, quiet),
-    }
 }
 
 impl Solve<'_> {
@@ -106,6 +95,7 @@ impl Solve<'_> {
         };
         self.job.map_or(Ok(()), |job| job.agree(&a, [&b, &x0]))?;
         let given = Given { a: Arc::new(a), b, x0, read: reading.elapsed() };
+        self.warn(&given.a);
 
         let mut best = self.once(dev, &given)?;
         for _ in 1..args.repeat {
@@ -124,6 +114,13 @@ impl Solve<'_> {
             }
         }
         Ok(if report.outcome.converged() { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
+    }
+
+    /// Says before the first iteration that the method that was named does not suit the matrix.
+    pub(crate) fn warn<T: Scalar>(&self, a: &Csr<T>) {
+        if let Some(why) = unsuited(&self.args.method, || Structure::of(a)) {
+            self.source.note(&why, self.args.report.quiet);
+        }
     }
 
     /// Sets up and solves the system.
@@ -173,7 +170,7 @@ impl Solve<'_> {
     }
 
     /// Shows on a terminal what is set up, which takes long for some preconditioners.
-    fn setting_up(&self, shape: (usize, usize), nnz: usize) -> SettingUp {
+    pub(crate) fn setting_up(&self, shape: (usize, usize), nnz: usize) -> SettingUp {
         let (args, matrix) = (self.args, self.source.name());
         let (size, nnz) = (counted(shape), many(nnz, "entry", "entries"));
         let named = [&args.method, &args.precond].map(String::as_str);
@@ -182,14 +179,14 @@ impl Solve<'_> {
         SettingUp::new(args.report.quiet || args.report.json.is_some(), what.trim_end())
     }
 
-    fn stop<T: Scalar>(&self) -> Stop {
+    pub(crate) fn stop<T: Scalar>(&self) -> Stop {
         Stop::default()
             .rtol(self.args.rtol.unwrap_or(LinearSystem::<T>::DEFAULT_RTOL))
             .atol(self.args.atol)
             .max_iters(self.args.max_iters)
     }
 
-    fn system<T: Scalar>(&self, a: Arc<Csr<T>>, stop: Stop) -> LinearSystem<T> {
+    pub(crate) fn system<T: Scalar>(&self, a: Arc<Csr<T>>, stop: Stop) -> LinearSystem<T> {
         let system = LinearSystem::new(a)
             .method(&self.args.method)
             .preconditioner(&self.args.precond)

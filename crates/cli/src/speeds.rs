@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 /// The measurements of a format.
 pub(crate) struct Row {
-    name: &'static str,
+    name: String,
     /// The number of vectors multiplied at once.
     vectors: u16,
     /// The bytes of the matrix and the vectors, once each.
@@ -20,7 +20,7 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn new<T: Scalar>(
-        name: &'static str,
+        name: String,
         vectors: u16,
         product: &TimedProduct<T>,
         times: &Samples,
@@ -31,7 +31,7 @@ impl Row {
     }
     /// The format, with the number of vectors if there are several.
     pub(crate) fn label(&self) -> String {
-        if self.vectors == 1 { self.name.into() } else { format!("{} x {}", self.name, self.vectors) }
+        if self.vectors == 1 { self.name.clone() } else { format!("{} x {}", self.name, self.vectors) }
     }
     /// Seconds per vector.
     pub(crate) fn seconds_each(&self) -> f64 {
@@ -57,7 +57,7 @@ pub(crate) struct Speeds {
     /// The row order, with the profiles before and after it if the matrix is square.
     pub(crate) order: (String, Option<[Profile; 2]>),
     pub(crate) rows: Vec<Row>,
-    pub(crate) refused: Vec<(&'static str, String)>,
+    pub(crate) refused: Vec<(String, String)>,
 }
 
 /// The effect of an order.
@@ -92,14 +92,13 @@ impl Speeds {
         }
         let several = self.rows.iter().any(|row| row.vectors > 1);
         let each = if several { "   us each" } else { "" };
-        let names =
-            self.rows.iter().map(Row::label).chain(self.refused.iter().map(|(name, _)| (*name).into()));
+        let names = self.rows.iter().map(Row::label).chain(self.refused.iter().map(|(name, _)| name.clone()));
         let wide = names.map(|name| name.len()).max().unwrap_or(0).max(8);
         writeln!(text, "  {:wide$}       time us   spread{each}   GFLOP/s      GB/s   of triad", "format")?;
         for row in &self.rows {
             let mut chosen = String::new();
             for (name, by) in [(Some(self.auto), "auto"), (self.tuned.as_ref().map(Tuned::name), "tune")] {
-                if name == Some(row.name) && row.vectors == 1 {
+                if name == Some(row.name.as_str()) && row.vectors == 1 {
                     chosen += &format!("  <- {by}");
                 }
             }

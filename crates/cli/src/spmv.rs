@@ -3,7 +3,7 @@ use crate::args::SpmvArgs;
 use crate::plot;
 use crate::speeds::{Row, Speeds};
 use lacuna::backend::text::shown_word;
-use lacuna::formats::{FORMATS, Profile, choose_format, convert, reorder};
+use lacuna::formats::{FORMATS, Profile, check_format, choose_format, convert, reorder};
 use lacuna::{Csr, Device, Error, Scalar, Structure, TimedProduct, Tuned, tune_format};
 use lacuna_measure::failure::Result;
 use lacuna_measure::input::{Source, set_threads};
@@ -51,12 +51,12 @@ fn time<T: Scalar>(args: &SpmvArgs, source: &Source, dev: &Device) -> Result<()>
     };
     let mut timed = Vec::new();
     for name in names(&args.format, &speeds.tuned)? {
-        match convert(&a, name).and_then(|stored| dev.matrix(stored)) {
+        match convert(&a, &name).and_then(|stored| dev.matrix(stored)) {
             Ok(stored) => {
                 for &vectors in &args.vectors {
                     let product =
                         TimedProduct::of(dev, stored.clone(), vectors.into(), BUDGET.as_secs_f64())?;
-                    timed.push((name, vectors, product, Samples::default()));
+                    timed.push((name.clone(), vectors, product, Samples::default()));
                 }
             }
             Err(Error::Unsupported { message, .. }) => speeds.refused.push((name, message)),
@@ -68,7 +68,8 @@ fn time<T: Scalar>(args: &SpmvArgs, source: &Source, dev: &Device) -> Result<()>
             times.push(product.time()?);
         }
     }
-    speeds.rows = timed.iter().map(|(name, v, product, times)| Row::new(name, *v, product, times)).collect();
+    speeds.rows =
+        timed.iter().map(|(name, v, product, times)| Row::new(name.clone(), *v, product, times)).collect();
     speeds.rows.sort_by(|a, b| a.seconds_each().total_cmp(&b.seconds_each()));
     out::report(args.report.quiet, args.report.json.as_deref(), || speeds.text(), || speeds.json())?;
     args.plot.as_ref().map_or(Ok(()), |path| plot::save(&plot::speeds(&speeds), path))
@@ -83,15 +84,19 @@ fn reordered<T: Scalar>(a: &Csr<T>, name: &str) -> lacuna::Result<Option<Csr<T>>
 }
 
 /// The requested formats.
-fn names(asked: &[String], tuned: &Option<Tuned>) -> lacuna::Result<Vec<&'static str>> {
-    let mut names = Vec::new();
+fn names(asked: &[String], tuned: &Option<Tuned>) -> lacuna::Result<Vec<String>> {
+    let mut names: Vec<String> = Vec::new();
     for name in asked {
         match FORMATS.iter().find(|f| f.name == name) {
-            Some(format) => names.push(format.name),
+            Some(format) => names.push(format.name.into()),
             None if name == "tune" => {
-                names.extend(tuned.iter().flat_map(|t| t.times.iter().map(|(name, _)| *name)))
+                names.extend(tuned.iter().flat_map(|t| t.times.iter().map(|(name, _)| name.to_string())))
             }
-            None if name == "all" => names.extend(FORMATS.iter().map(|f| f.name)),
+            None if name == "all" => names.extend(FORMATS.iter().map(|f| f.name.into())),
+            None if name.contains(':') => {
+                check_format(name)?;
+                names.push(name.clone());
+            }
             None => {
                 let known: Vec<_> = FORMATS.iter().map(|f| f.name).collect();
                 let (known, name) = (known.join(", "), shown_word(name));

@@ -3,7 +3,7 @@ use crate::failure::Result;
 use crate::input::STANDARD;
 use crate::out;
 use clap::builder::TypedValueParser;
-use clap::{Args, FromArgMatches, value_parser};
+use clap::{Args, FromArgMatches, ValueEnum, value_parser};
 use lacuna::backend::text::printable;
 
 /// Arguments shared by the commands that measure.
@@ -22,6 +22,9 @@ pub struct MeasuringArgs {
     /// Threads of the CPU [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = threads(), allow_negative_numbers = true)]
     pub threads: Option<u16>,
+    /// The vector instructions of the CPU: none, to see what they gain [default: the best there are]
+    #[arg(long, value_enum, value_name = "none")]
+    pub simd: Option<Simd>,
     /// Append the results to a file as they come, one JSON object per line; `-` prints them
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<String>,
@@ -34,6 +37,12 @@ pub struct MeasuringArgs {
     /// Print no text and no progress
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// What may be said of the vector instructions of the CPU.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Simd {
+    None,
 }
 
 impl MeasuringArgs {

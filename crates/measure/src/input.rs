@@ -218,8 +218,25 @@ impl Source {
         file.with(|opened| opened.vector(&options))
     }
 
-    /// The right-hand side, which must be present.
+    /// The right-hand side of the model that a generator makes.
+    pub(crate) fn model_right_hand_side<T: Scalar>(&self) -> Result<Vec<T>> {
+        let made = match &self.from {
+            From::Generator(spec) => spec.right_hand_side::<T>()?,
+            From::File(_) => None,
+        };
+        made.ok_or_else(|| {
+            let name = shown_name(&self.name);
+            Failure::Usage(format!(
+                "--rhs model: {name} has none; the generators spe10-like, lscm and smooth make one"
+            ))
+        })
+    }
+
+    /// The right-hand side, which must be present: the one in the file, or that of the model.
     pub fn needed_right_hand_side<T: Scalar>(&self, quiet: bool) -> Result<Vec<T>> {
+        if matches!(self.from, From::Generator(_)) {
+            return self.model_right_hand_side();
+        }
         self.right_hand_side(quiet)?.ok_or_else(|| {
             let name = shown_name(&self.name);
             Failure::Usage(format!("--rhs: {name} has no right-hand side of one column"))

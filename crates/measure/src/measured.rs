@@ -1,10 +1,22 @@
 //! What is measured of a case.
 use crate::samples::Timing;
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// In each round, work is repeated for about this long, and the median is taken.
+/// In each round, work is repeated for about this long, and the median is taken, unless [`set_budget`] says otherwise.
 pub const BUDGET: Duration = Duration::from_millis(20);
+static MICROSECONDS: AtomicU64 = AtomicU64::new(BUDGET.as_micros() as u64);
+
+/// The time for which work is repeated in each round.
+pub fn budget() -> Duration {
+    Duration::from_micros(MICROSECONDS.load(Ordering::Relaxed))
+}
+
+/// Sets that time, in whole microseconds, for the whole process.
+pub fn set_budget(budget: Duration) {
+    MICROSECONDS.store(budget.as_micros() as u64, Ordering::Relaxed);
+}
 
 /// The measurements of one case. Times are for all iterations together.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -33,8 +45,18 @@ pub struct Measured {
     pub upload: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
+    /// The relative residual of what is handed back, from `b - A x`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub true_residual: Option<f64>,
+    /// The relative residual after the last iteration, by the recurrence, with all digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub residual: Option<f64>,
+    /// The largest modulus of an element of `b - A x`, computed in double precision on the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest_error: Option<f64>,
+    /// The real parts of `x`, if they were asked for.
+    #[serde(skip)]
+    pub solution: Vec<f64>,
     /// A digest of the bits of `x`, and one of the residuals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub x_bits: Option<String>,
@@ -65,6 +87,9 @@ impl Measured {
             upload: None,
             outcome: None,
             true_residual: None,
+            residual: None,
+            largest_error: None,
+            solution: Vec::new(),
             x_bits: bits.map(|bits| format!("{bits:016x}")),
             history_bits: None,
             reproducible: true,

@@ -151,7 +151,7 @@ pub fn report_aside(
 }
 
 /// Options whose files are text, written plain.
-const TEXT: [&str; 4] = ["--json", "--html", "--markdown", "--plot"];
+const TEXT: [&str; 5] = ["--json", "--html", "--markdown", "--plot", "--histogram"];
 
 /// Rejects a path where no file can be created, and for text a name that promises compression.
 fn check_place(option: &str, path: &str) -> Result<()> {

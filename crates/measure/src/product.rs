@@ -2,7 +2,7 @@
 use crate::solve::digest;
 use crate::system::Typed;
 use crate::target::PreparedCase;
-use crate::{BUDGET, Measured, Samples, Task, four_digits};
+use crate::{Measured, Samples, Task, budget, four_digits};
 use lacuna::{Device, Result, Scalar, TimedProduct};
 use std::time::Instant;
 
@@ -17,9 +17,9 @@ pub(crate) struct Products<T: Scalar> {
 
 impl<T: Scalar> Products<T> {
     pub(crate) fn new(dev: &Device, system: &Typed<T>, task: &Task) -> Result<Self> {
-        let stored = system.in_format(task.format)?;
+        let stored = system.in_format(&task.format)?;
         let start = Instant::now();
-        let product = TimedProduct::new(dev, stored, BUDGET.as_secs_f64())?;
+        let product = TimedProduct::new(dev, stored, budget().as_secs_f64())?;
         let first_setup = start.elapsed().as_secs_f64();
         let first = digest_of(&product)?;
         Ok(Products { product, first, reproducible: true, first_setup, once: Samples::default() })

@@ -60,6 +60,9 @@ pub struct Case {
     pub auto: Option<String>,
     /// The stopping criterion, in words.
     pub stop: String,
+    /// The right-hand side and the starting guess, in words; `None` for ones and 0, and for products.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<String>,
     pub backend: String,
     pub device: String,
     /// Threads, compute units or multiprocessors.
@@ -171,8 +174,8 @@ impl Case {
     pub fn same_work(&self, other: &Case) -> bool {
         self.system == other.system
             && self.suite == other.suite
-            && (&self.method, &self.precond, &self.format, &self.stop)
-                == (&other.method, &other.precond, &other.format, &other.stop)
+            && (&self.method, &self.precond, &self.format, &self.stop, &self.given)
+                == (&other.method, &other.precond, &other.format, &other.stop, &other.given)
     }
     /// How it ended, if it did not meet the tolerance, or broke down before it had done the iterations that it was to do; to
     /// have no more to gain is no breakdown.

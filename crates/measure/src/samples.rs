@@ -1,5 +1,5 @@
 //! Medians and quartiles.
-use crate::{BUDGET, four_digits};
+use crate::{budget, four_digits};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ impl Samples {
         let (start, mut calls) = (Instant::now(), Samples::default());
         loop {
             calls.push(work()?.as_secs_f64());
-            if start.elapsed() >= BUDGET {
+            if start.elapsed() >= budget() {
                 break;
             }
         }

@@ -1,12 +1,13 @@
-//! Measures one method on one system by the protocol of Rupp et al. 2016 (doi:10.1145/2907944): a right-hand
-//! side of ones, all costs included except the matrix; then the parts separately.
+//! Measures one method on one system by the protocol of Rupp et al. 2016 (doi:10.1145/2907944): all costs included
+//! except the matrix; then the parts separately.
+use crate::calls::Unfused;
 use crate::system::Typed;
 use crate::target::PreparedCase;
-use crate::{GMRES_ONCE, Measured, Samples, Task, four_digits};
+use crate::{GMRES_ONCE, Measured, Samples, Task, calls, four_digits};
 use fnv::FnvHasher;
 use lacuna::formats::convert;
-use lacuna::solvers::{self, Gmres, Orthogonalization, preconditioner};
-use lacuna::{Device, LinOp, Method, Options, Outcome, Pair, Placed, Result, Scalar};
+use lacuna::solvers::{self, Combined, Gmres, Orthogonalization, preconditioner};
+use lacuna::{Csr, Device, LinOp, Method, Options, Outcome, Pair, Placed, Result, Scalar};
 use lacuna::{Setup, Solver, Stop};
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -24,8 +25,13 @@ pub(crate) struct Solves<T: Scalar> {
     stop: Stop,
     solver: Solver<T>,
     b: Vec<T>,
+    /// The starting guess.
+    guess: Vec<T>,
     x: Vec<T>,
     outcome: Outcome,
+    largest_error: f64,
+    /// The real parts of the solution, if they are to be kept.
+    solution: Vec<f64>,
     first: Bits,
     reproducible: bool,
     upload: f64,
@@ -64,23 +70,31 @@ pub fn digest<T: Scalar>(values: &[T]) -> u64 {
 
 impl<T: Scalar> Solves<T> {
     pub(crate) fn new(dev: &Device, system: &Typed<T>, task: &Task) -> Result<Self> {
-        let stored = system.in_format(task.format)?;
+        let stored = system.in_format(&task.format)?;
         let start = Instant::now();
         let a = dev.matrix(stored)?;
         let upload = start.elapsed().as_secs_f64();
-        let kind = preconditioner(&task.precond)?;
+        let own = Combined::named(&task.method).map(|(_, own)| own);
+        let kind = preconditioner(own.as_deref().unwrap_or(&task.precond))?;
         let m = kind.map(|kind| Placed::new(dev, kind, &system.a, *a, Setup::new())).transpose()?;
-        let method = named::<T>(task)?;
+        let method = match own {
+            Some(_) => solvers::method(Combined::METHOD, &Options::default())?,
+            None => named::<T>(task)?,
+        };
+        let method = if task.unfused { Box::new(Unfused(method)) } else { method };
         let adjoint = match method.needs_adjoint() {
-            true => dev.matrix(convert(&Arc::new(system.a.adjoint()), task.format)?)?,
+            true => dev.matrix(convert(&Arc::new(system.a.adjoint()), &task.format)?)?,
             false => a.clone(),
         };
         let a = Pair { a, adjoint };
         let start = Instant::now();
         let mut solver = make(dev, &a, &m, &*method, task.stop)?;
         let first_setup = start.elapsed().as_secs_f64();
-        let (b, mut x) = (vec![T::one(); a.a.rows], vec![T::zero(); a.a.cols]);
+        let (b, guess) = (system.b.clone(), system.guess());
+        let mut x = guess.clone();
         let outcome = solver.solve(&b, &mut x)?.clone();
+        let largest_error = largest_error(&system.a, &b, &x);
+        let solution = if task.keeps_solution { x.iter().map(|v| v.re()).collect() } else { Vec::new() };
         let first = Bits::of(&x, &outcome);
         let (fresh, setup, again, transfers, on_device) = Default::default();
         let (reproducible, stop) = (true, task.stop);
@@ -92,8 +106,11 @@ impl<T: Scalar> Solves<T> {
             stop,
             solver,
             b,
+            guess,
             x,
             outcome,
+            largest_error,
+            solution,
             first,
             reproducible,
             upload,
@@ -109,11 +126,11 @@ impl<T: Scalar> Solves<T> {
 
 impl<T: Scalar> PreparedCase for Solves<T> {
     fn round(&mut self) -> Result<()> {
-        let Solves { dev, method, a, m, stop, solver, b, x, first, reproducible, .. } = self;
+        let Solves { dev, method, a, m, stop, solver, b, guess, x, first, reproducible, .. } = self;
         // One uncounted solve of each kind runs first, as for the peers: it meets the memory and the caches
         // in the state left by the previous measurement.
         let anew = |x: &mut [T], setups: &mut Samples| -> Result<_> {
-            x.fill(T::zero());
+            x.copy_from_slice(guess);
             let start = Instant::now();
             let mut solver = make(dev, a, m, &**method, *stop)?;
             setups.push(start.elapsed().as_secs_f64());
@@ -126,7 +143,7 @@ impl<T: Scalar> PreparedCase for Solves<T> {
         self.setup.push(setups.median());
         *reproducible &= digest(x) == first.x;
         let mut once_more = |x: &mut [T]| -> Result<_> {
-            x.fill(T::zero());
+            x.copy_from_slice(guess);
             let start = Instant::now();
             let outcome = solver.solve(b, x)?;
             let time = start.elapsed();
@@ -135,7 +152,7 @@ impl<T: Scalar> PreparedCase for Solves<T> {
         };
         once_more(x)?;
         self.again.round(|| once_more(x))?;
-        x.fill(T::zero());
+        x.copy_from_slice(guess);
         let mut transferred = Samples::default();
         self.on_device.round(|| -> Result<_> {
             let start = Instant::now();
@@ -166,6 +183,9 @@ impl<T: Scalar> PreparedCase for Solves<T> {
             upload: Some(four_digits(self.upload)),
             outcome: Some(outcome.reason.name().into()),
             true_residual: Some(four_digits(outcome.true_residual)).filter(|r| r.is_finite()),
+            residual: Some(outcome.residual).filter(|r| r.is_finite()),
+            largest_error: Some(four_digits(self.largest_error)).filter(|error| error.is_finite()),
+            solution: self.solution.clone(),
             x_bits: Some(format!("{:016x}", self.first.x)),
             history_bits: Some(format!("{:016x}", self.first.history)),
             reproducible: self.reproducible,
@@ -173,6 +193,22 @@ impl<T: Scalar> PreparedCase for Solves<T> {
             history_stride,
         })
     }
+}
+
+/// The largest modulus of an element of `b - A x`, in double precision.
+fn largest_error<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> f64 {
+    let errors = b.iter().enumerate().map(|(i, b)| {
+        let mut sum = [b.re(), b.im()];
+        let places = a.row_ptr()[i] as usize..a.row_ptr()[i + 1] as usize;
+        for (j, v) in a.col_idx()[places.clone()].iter().zip(&a.values()[places]) {
+            let x = x[*j as usize];
+            let (v, x) = ([v.re(), v.im()], [x.re(), x.im()]);
+            sum[0] -= v[0] * x[0] - v[1] * x[1];
+            sum[1] -= v[0] * x[1] + v[1] * x[0];
+        }
+        sum[0].hypot(sum[1])
+    });
+    errors.fold(0.0, |largest: f64, error| if error.is_nan() { f64::NAN } else { largest.max(error) })
 }
 
 fn make<T: Scalar>(
@@ -191,6 +227,9 @@ fn named<T: Scalar>(task: &Task) -> Result<Box<dyn Method<T>>> {
         gmres.cycle.orthogonalization = Orthogonalization::Classical;
         gmres.cycle.restart = task.restart.unwrap_or(gmres.cycle.restart);
         return Ok(Box::new(gmres));
+    }
+    if let Some(method) = calls::named(&task.method) {
+        return Ok(method);
     }
     solvers::method(&task.method, &Options::default().restart(task.restart))
 }

@@ -1,6 +1,7 @@
 //! A matrix in one of the number types, with the data that all backends share.
 use crate::failure::Result;
 use crate::input::Source;
+use crate::vector::{Length, VectorSource, Vectors, right_hand_side};
 use lacuna::formats::{choose_format, convert};
 use lacuna::{Complex32, Complex64, Csr, Format, NumberType, Scalar, Structure};
 use std::cell::RefCell;
@@ -27,6 +28,13 @@ impl Subject {
     pub(crate) fn structure(&self) -> Option<&Structure> {
         match self {
             Subject::System(system) => Some(system.structure()),
+            Subject::Vectors { .. } => None,
+        }
+    }
+    /// The right-hand side and the guess in words, where they are not ones and 0.
+    pub(crate) fn given(&self) -> Option<&str> {
+        match self {
+            Subject::System(system) => system.given(),
             Subject::Vectors { .. } => None,
         }
     }
@@ -66,18 +74,27 @@ pub(crate) use with_system;
 pub struct Typed<T: Scalar> {
     pub a: Arc<Csr<T>>,
     pub(crate) structure: Structure,
-    stored: RefCell<HashMap<&'static str, Arc<dyn Format<T>>>>,
+    pub(crate) b: Vec<T>,
+    /// `None` for 0.
+    pub(crate) x0: Option<Vec<T>>,
+    /// What `b` and the guess are, where they are not ones and 0.
+    given: Option<String>,
+    stored: RefCell<HashMap<String, Arc<dyn Format<T>>>>,
 }
 
 impl System {
-    /// Reads or generates the matrix.
-    pub(crate) fn read(source: &Source, kind: NumberType, quiet: bool) -> Result<Self> {
+    /// Reads or generates the matrix, its right-hand side and the starting guess.
+    pub(crate) fn read(source: &Source, vectors: &Vectors, kind: NumberType, quiet: bool) -> Result<Self> {
         Ok(match kind {
-            NumberType::F32 => System::F32(Typed::read(source, quiet)?),
-            NumberType::F64 => System::F64(Typed::read(source, quiet)?),
-            NumberType::C32 => System::C32(Typed::read(source, quiet)?),
-            NumberType::C64 => System::C64(Typed::read(source, quiet)?),
+            NumberType::F32 => System::F32(Typed::read(source, vectors, quiet)?),
+            NumberType::F64 => System::F64(Typed::read(source, vectors, quiet)?),
+            NumberType::C32 => System::C32(Typed::read(source, vectors, quiet)?),
+            NumberType::C64 => System::C64(Typed::read(source, vectors, quiet)?),
         })
+    }
+
+    fn given(&self) -> Option<&str> {
+        with_system!(self, typed => typed.given.as_deref())
     }
 
     fn kind(&self) -> NumberType {
@@ -95,10 +112,27 @@ impl System {
 }
 
 impl<T: Scalar> Typed<T> {
-    fn read(source: &Source, quiet: bool) -> Result<Self> {
+    fn read(source: &Source, vectors: &Vectors, quiet: bool) -> Result<Self> {
         let a = source.read::<T>(quiet)?;
         let structure = Structure::of(&a);
-        Ok(Typed { a: Arc::new(a), structure, stored: RefCell::default() })
+        let b = right_hand_side(vectors.rhs.as_ref(), source, a.rows(), quiet)?;
+        let guess = |x0: &VectorSource| x0.read::<T>(Length::Columns(a.cols()), source, quiet);
+        let x0 = vectors.x0.as_ref().map(guess).transpose()?;
+        let beside = || b.iter().any(|v| *v != T::one()).then(|| "the one beside the matrix".into());
+        let rhs = match &vectors.rhs {
+            Some(rhs) => rhs.words(),
+            None => beside(),
+        };
+        let words = rhs.map(|rhs| format!("b is {rhs}"));
+        let guess = vectors.x0.as_ref().and_then(VectorSource::words).map(|x0| format!("the guess is {x0}"));
+        let given = Some(words.into_iter().chain(guess).collect::<Vec<_>>().join(", "));
+        let given = given.filter(|words| !words.is_empty());
+        Ok(Typed { a: Arc::new(a), structure, b, x0, given, stored: RefCell::default() })
+    }
+
+    /// The starting guess.
+    pub(crate) fn guess(&self) -> Vec<T> {
+        self.x0.clone().unwrap_or_else(|| vec![T::zero(); self.a.cols()])
     }
 
     /// The format that is estimated to be fastest, by the cost model of the backend.
@@ -108,12 +142,12 @@ impl<T: Scalar> Typed<T> {
     }
 
     /// The matrix in a format; converted once for all backends.
-    pub(crate) fn in_format(&self, name: &'static str) -> lacuna::Result<Arc<dyn Format<T>>> {
+    pub(crate) fn in_format(&self, name: &str) -> lacuna::Result<Arc<dyn Format<T>>> {
         if let Some(stored) = self.stored.borrow().get(name) {
             return Ok(stored.clone());
         }
         let stored = convert(&self.a, name)?;
-        self.stored.borrow_mut().insert(name, stored.clone());
+        self.stored.borrow_mut().insert(name.into(), stored.clone());
         Ok(stored)
     }
 }

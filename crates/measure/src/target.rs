@@ -1,5 +1,9 @@
 //! An open device with the cases prepared on it.
 use crate::bandwidth::copy;
+use crate::bus::{DOWNLOAD, Transfer, UPLOAD};
+use crate::calls::{FUSED, IN_TWO, ProductAndDot};
+use crate::number::with_type;
+use crate::pass::Passes;
 use crate::product::Products;
 use crate::solve::Solves;
 use crate::system::{Typed, with_system};
@@ -23,6 +27,25 @@ pub fn of_matrices(dev: &Device, subject: &Subject, task: &Task) -> Result<Box<d
     match subject {
         Subject::System(system) => with_system!(&**system, typed => of_matrix(dev, typed, task)),
         Subject::Vectors { .. } => Err(task.needs_matrix()),
+    }
+}
+
+/// The same, and passes over vectors and transfers of them, and what fusion gains.
+///
+/// # Errors
+/// Those of the preparation.
+pub fn of_everything(dev: &Device, subject: &Subject, task: &Task) -> Result<Box<dyn PreparedCase>> {
+    match (subject, task.method.as_str()) {
+        (Subject::Vectors { kind, n }, UPLOAD | DOWNLOAD) => {
+            Ok(with_type!(*kind, T => Box::new(Transfer::<T>::new(dev, &task.method, *n)?)))
+        }
+        (Subject::Vectors { kind, n }, name) => {
+            Ok(with_type!(*kind, T => Box::new(Passes::<T>::new(dev, name, *n)?)))
+        }
+        (Subject::System(system), FUSED | IN_TWO) => {
+            with_system!(&**system, typed => Ok(Box::new(ProductAndDot::new(dev, typed, task)?)))
+        }
+        (Subject::System(_), _) => of_matrices(dev, subject, task),
     }
 }
 

@@ -5,9 +5,13 @@
 pub struct Task {
     pub method: String,
     pub(crate) precond: String,
-    pub(crate) format: &'static str,
+    pub(crate) format: String,
     pub(crate) stop: lacuna::Stop,
     pub(crate) restart: Option<usize>,
+    /// Whether the sweeps of the method are kept apart.
+    pub(crate) unfused: bool,
+    /// Whether the solution is kept with the measurements.
+    pub(crate) keeps_solution: bool,
 }
 
 impl Task {
@@ -15,6 +19,13 @@ impl Task {
     pub fn needs_matrix(&self) -> lacuna::Error {
         let message = "it needs a matrix".into();
         lacuna::Error::Unsupported { operation: self.method.clone(), message }
+    }
+}
+
+impl Task {
+    /// The method as shown.
+    pub(crate) fn shown(&self) -> String {
+        if self.unfused { format!("{}, unfused", self.method) } else { self.method.clone() }
     }
 }
 

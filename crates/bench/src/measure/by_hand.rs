@@ -1,7 +1,7 @@
 //! Fused loops written by hand, one for each pass that methods use: the reference for recorded passes.
-use super::pass::{PASSES, TINY};
 use lacuna::backend::pages;
 use lacuna::{DeviceInfo, Error, NumberType, Result, Scalar};
+use lacuna_measure::pass::{PASSES, TINY};
 use lacuna_measure::record::BY_HAND;
 use lacuna_measure::{BUDGET, Measured, Samples, Subject, Target, Task, four_digits};
 use pulp::{Arch, NullaryFnOnce};

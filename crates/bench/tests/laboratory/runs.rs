@@ -1,4 +1,4 @@
-//! `lacuna-bench run` and `lacuna-bench papers`.
+//! `lacuna-bench run`.
 use crate::Bench;
 use serde_json::Value;
 
@@ -59,34 +59,5 @@ fn what_got_slower_is_told_by_the_exit_code() {
         let ran = bench.run(&format!("{measure} --against {name}"));
         assert_eq!(ran.code, code, "{}{}", ran.out, ran.err);
         assert!(ran.out.contains(word) && ran.out.contains("cases compared"), "{}", ran.out);
-    }
-}
-
-#[test]
-fn papers_say_what_is_not_there() {
-    let bench = Bench::new();
-    let ran =
-        bench.run("papers --small --backends cpu --rounds 1 --quiet --json kept.jsonl --html page.html");
-    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-    let lines = kept(&bench, "kept.jsonl");
-    let notes: Vec<_> =
-        lines.iter().filter(|l| l["kind"] == "note").map(|l| l["suite"].as_str().unwrap()).collect();
-    assert_eq!(notes.len(), 5);
-    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
-    let tables = bench.run("report kept.jsonl").out;
-    for name in notes {
-        let measured = |l: &&Value| l["suite"] == name && l["measured"].is_object();
-        assert!(lines.iter().any(|l| measured(&l)) && page.contains(&format!("<h1>{name}</h1>")), "{name}");
-        assert!(tables.contains(&format!("\n### {name}\n")), "{name}");
-    }
-    let ran = bench.run("papers nobody --small --backends cpu --quiet --json none.jsonl");
-    assert_eq!((ran.code, kept(&bench, "none.jsonl").len()), (0, 1));
-    // Everything present is reported as present, and everything missing as missing.
-    let about = lines.iter().find(|l| l["kind"] == "note" && l["suite"] == "Bell and Garland 2008").unwrap();
-    let (here, missing) = about["text"].as_str().unwrap().split_once("; ").unwrap();
-    let formats: Vec<_> = lacuna::formats::FORMATS.iter().map(|f| f.name).collect();
-    for name in ["DIA", "ELL", "CSR", "COO", "HYB", "PKT"] {
-        let there = formats.contains(&name.to_lowercase().as_str());
-        assert_eq!((here.contains(name), missing.contains(name)), (there, !there), "{about}");
     }
 }

@@ -9,9 +9,9 @@ pub(crate) struct AdviseArgs {
     /// The matrix: a file in any supported form, `-` for standard input, or a generator such as
     /// gen:poisson2d:512x512
     pub(crate) matrix: String,
-    /// The right-hand side: a file with one column, `-`, `ones`, or `random:SEED` [default: the one stored
-    /// with the matrix, else ones]
-    #[arg(long, value_name = "FILE|-|ones|random:SEED")]
+    /// The right-hand side: a file with one column, `-`, `ones`, `random:SEED`, or `model`, that of the generator's model
+    /// [default: the one stored with the matrix, else ones]
+    #[arg(long, value_name = "FILE|-|ones|model|random:SEED")]
     pub(crate) rhs: Option<String>,
     /// Time limit for the iterations of each trial, in seconds; set-ups are not interrupted
     #[arg(long, default_value = "5", value_parser = seconds, allow_negative_numbers = true, value_name = "NUMBER")]

@@ -1,5 +1,5 @@
 //! Arguments of `lacuna compare`.
-use super::shared::{count, fixed_preconditioner, restart};
+use super::shared::{PLOT, count, restart};
 use clap::Args;
 use lacuna_measure::args::{MeasuringArgs, tolerance};
 use lacuna_measure::number::TypeName;
@@ -9,7 +9,7 @@ pub(crate) struct CompareArgs {
     /// The matrices: files that `lacuna solve` reads, `-` for standard input, or generators [default:
     /// gen:poisson-p1 with 225 to 261121 unknowns]
     pub(crate) matrices: Vec<String>,
-    /// Methods by name; also gmres-once (GMRES that orthogonalises once) and spmv (only products) [default:
+    /// Methods by name, with options; also gmres-once (GMRES that orthogonalises once) and spmv (only products) [default:
     /// cg if the matrix is positive definite, bicgstab, gmres; cgls, lsqr, lsmr if it is not square]
     #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
     pub(crate) methods: Vec<String>,
@@ -20,9 +20,17 @@ pub(crate) struct CompareArgs {
     /// Number types [default: f64, or c64 if the matrix is complex]
     #[arg(long, value_delimiter = ',', value_enum, value_name = "TYPE,...")]
     pub(crate) types: Vec<TypeName>,
-    /// The preconditioner of every solve, with options
-    #[arg(long, default_value = "none", value_parser = fixed_preconditioner, value_name = "NAME[:key=value,...]")]
-    pub(crate) precond: String,
+    /// Preconditioners, with options; each is tried with every method but those that are preconditioners themselves (jacobi,
+    /// gauss-seidel, sor, direct)
+    #[arg(long, default_value = "none", value_delimiter = ',', value_name = "NAME[:key=value,...],...")]
+    pub(crate) precond: Vec<String>,
+    /// The right-hand side of every solve: a file with one column, `-`, `ones`, `random:SEED`, or `model`, that of the
+    /// generator's model [default: the one stored with the matrix, else ones]
+    #[arg(long, value_name = "FILE|-|ones|model|random:SEED")]
+    pub(crate) rhs: Option<String>,
+    /// The starting guess of every solve: a file with one column [default: 0]
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) x0: Option<String>,
     /// Run this many iterations in every solve, whatever the residual; a method that breaks down, as some do
     /// once only rounding is left, ends earlier
     #[arg(long, default_value_t = 30, value_name = "COUNT", value_parser = iterations, allow_negative_numbers = true)]
@@ -37,6 +45,13 @@ pub(crate) struct CompareArgs {
     /// Iterations of a GMRES cycle [default: 30]
     #[arg(long, value_name = "COUNT", value_parser = restart(), allow_negative_numbers = true)]
     pub(crate) restart: Option<u32>,
+    /// Measure every method a second time, with each pass over vectors a sweep of its own, apart from the products: what fusion
+    /// gains
+    #[arg(long)]
+    pub(crate) unfused: bool,
+    /// Plot the residuals of all solves over their iterations
+    #[arg(long, value_name = PLOT)]
+    pub(crate) plot: Option<String>,
     #[command(flatten)]
     pub(crate) measuring: MeasuringArgs,
 }

@@ -1,5 +1,5 @@
 //! Arguments of `lacuna eigen`.
-use super::shared::{PLOT, PlaceArgs, ReportArgs, count, fixed_preconditioner, names};
+use super::shared::{PLOT, PlaceArgs, ReportArgs, count, names, preconditioner};
 use clap::{Args, ValueEnum};
 use lacuna::eigen::{Check, EIGEN_METHODS, Which};
 use lacuna_measure::args::tolerance;
@@ -73,10 +73,6 @@ impl CheckName {
             CheckName::Off => Check::Off,
         }
     }
-}
-
-fn preconditioner(text: &str) -> Result<String, String> {
-    if text == "auto" { Ok(text.into()) } else { fixed_preconditioner(text) }
 }
 
 pub(super) fn at_least_one(text: &str) -> Result<usize, String> {

@@ -1,5 +1,5 @@
 //! The lists at the end of the help, which explain the names.
-use lacuna::formats::{FORMATS, MATCHING, ORDERS};
+use lacuna::formats::{FORMATS, MATCHING, ORDERS, VARIANTS};
 use lacuna::solvers::auto::{method_conditions, preconditioner_conditions};
 use lacuna::solvers::{Combined, METHODS, OptionInfo, PRECONDITIONERS, SHARED_OPTIONS};
 use lacuna::{Spec, backends};
@@ -57,7 +57,9 @@ fn automatic(option: &str, conditions: &[(&str, String)]) -> String {
 }
 
 fn formats() -> String {
+    let variants = VARIANTS.iter().map(|(name, about)| (*name, *about));
     list("Formats", &mut FORMATS.iter().map(|f| (f.name, f.description)))
+        + &list("Variants of formats, for spmv and compare alone", &mut variants.into_iter())
 }
 
 /// The values of the options of `lacuna spmv`.

@@ -1,5 +1,5 @@
 //! Arguments of the commands that describe and convert: `info`, `convert`, `generate`, `devices`.
-use super::shared::{PLOT, ReportArgs};
+use super::shared::{PLOT, ReportArgs, orders};
 use clap::Args;
 use lacuna_measure::args::threads;
 use lacuna_measure::number::TypeName;
@@ -16,9 +16,16 @@ pub(crate) struct InfoArgs {
     /// the structural rank, and of a Hermitian matrix what a few Lanczos steps tell of its spectrum
     #[arg(long)]
     pub(crate) why: bool,
+    /// Describe and plot the matrix in this order of rows and columns; `auto` takes the order that a product is likely to gain
+    /// from, if there is one
+    #[arg(long, default_value = "none", value_parser = orders())]
+    pub(crate) reorder: String,
     /// Plot the positions of the entries
     #[arg(long, value_name = PLOT)]
     pub(crate) plot: Option<String>,
+    /// Plot how many rows have how many entries
+    #[arg(long, value_name = PLOT)]
+    pub(crate) histogram: Option<String>,
     /// Threads [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = threads(), allow_negative_numbers = true)]
     pub(crate) threads: Option<u16>,

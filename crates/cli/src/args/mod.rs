@@ -4,6 +4,7 @@ mod compare;
 mod eigen;
 mod lists;
 mod matrix;
+mod papers;
 mod shared;
 mod solve;
 mod svd;
@@ -13,6 +14,7 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use eigen::EigenArgs;
 pub(crate) use lists::generators;
 pub(crate) use matrix::{ConvertArgs, DevicesArgs, GenerateArgs, InfoArgs};
+pub(crate) use papers::{Name, PapersArgs};
 pub(crate) use shared::{check_restart, joined};
 pub(crate) use solve::{SolveArgs, SpmvArgs};
 pub(crate) use svd::SvdArgs;
@@ -47,6 +49,8 @@ Examples:
   lacuna solve A.mtx --backend opencl --device 1
   lacuna compare                              which backend and method wins here, from small systems to large
   lacuna compare A.mtx --formats all --html compare.html
+  lacuna compare A.mtx --methods cg,minres --precond none,jacobi,ic0 --rtol 1e-8 --plot residuals.svg
+  lacuna papers jost --small                  the tables and figures of a paper, in seconds
 
 `lacuna help solve` lists the methods, preconditioners and generators.";
 
@@ -65,6 +69,8 @@ pub(crate) enum Command {
     /// Compare backends, formats and methods on this machine: which is fastest, and whether all give the same
     /// bits
     Compare(Box<CompareArgs>),
+    /// Show the tables and figures of five papers, ours beside theirs
+    Papers(PapersArgs),
     /// Describe a matrix: structure, symmetry, rows, diagonal, and the suggested solver
     Info(InfoArgs),
     /// Write a matrix or a vector in another form: for SciPy, PETSc, or as text

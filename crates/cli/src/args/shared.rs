@@ -3,9 +3,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, value_parser};
 use lacuna::formats::factor::SCALINGS;
 use lacuna::formats::{MATCHING, ORDERS};
-use lacuna::solvers;
 use lacuna::{Device, DeviceOptions};
-use lacuna_measure::args::threads;
+use lacuna_measure::args::{Simd, threads};
 use lacuna_measure::failure::Failure;
 
 /// The backend and device to run on.
@@ -21,6 +20,9 @@ pub(crate) struct PlaceArgs {
     /// Threads of the CPU [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = threads(), allow_negative_numbers = true)]
     pub(crate) threads: Option<u16>,
+    /// The vector instructions of the CPU: none, to see what they gain [default: the best there are]
+    #[arg(long, value_enum, value_name = "none")]
+    pub(crate) simd: Option<Simd>,
     /// Divide every system among this many ranks, each a thread of the CPU with rows of its own, which send each other what
     /// several devices would: the same bits as one, to try and to test
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
@@ -33,7 +35,8 @@ impl PlaceArgs {
         let options = DeviceOptions::default()
             .threads(self.threads.map(usize::from))
             .device(self.device.clone())
-            .ranks(self.ranks);
+            .ranks(self.ranks)
+            .scalar(self.simd.is_some());
         match &self.backend {
             None if self.ranks.is_some() => lacuna::open_with("cpu", options),
             Some(backend) => lacuna::open_with(backend, options),
@@ -70,14 +73,6 @@ pub(super) fn method(text: &str) -> Result<String, String> {
 /// Parses a preconditioner, `NAME:key=value,…`, or `auto`.
 pub(super) fn preconditioner(text: &str) -> Result<String, String> {
     lacuna::check_preconditioner(text).map(|()| text.into()).map_err(|error| error.to_string())
-}
-
-/// Parses a preconditioner without `auto`.
-pub(super) fn fixed_preconditioner(text: &str) -> Result<String, String> {
-    if text == "auto" {
-        return Err("expected a preconditioner by name, since every solve has the same".into());
-    }
-    solvers::preconditioner::<f64>(text).map(|_| text.into()).map_err(|error| error.to_string())
 }
 
 /// Rejoins names with options that were split at every comma: a piece that is no name continues the one

@@ -14,9 +14,10 @@ pub(crate) struct SolveArgs {
     /// Rutherford-Boeing (.rb) form, plain or compressed (.gz, .bz2, .xz), an archive of the SuiteSparse
     /// collection (.tar.gz), `-` for standard input; or a generator such as gen:poisson2d:512x512
     pub(crate) matrix: String,
-    /// The right-hand side: a file with one column (.mtx, .npy, PETSc, ...), `-`, `ones`, or `random:SEED`
-    /// [default: the one stored with the matrix in its file or archive, else ones]
-    #[arg(long, value_name = "FILE|-|ones|random:SEED")]
+    /// The right-hand side: a file with one column, or with several for several solves (.mtx, .npy, PETSc, ...), `-`, `ones`,
+    /// `random:SEED`, or `model`, that of the generator's model [default: the one stored with the matrix in its file or archive,
+    /// else ones]
+    #[arg(long, value_name = "FILE|-|ones|model|random:SEED")]
     pub(crate) rhs: Option<String>,
     /// The starting guess: a file with one column [default: 0]
     #[arg(long, value_name = "FILE|-")]

@@ -19,14 +19,19 @@ pub(crate) fn save(figure: &Figure, path: &str) -> Result<()> {
 
 /// Rejects a name whose extension this build does not write, before any work is done for it.
 pub(crate) fn check_name(path: &str) -> Result<()> {
+    check_option("--plot", path)
+}
+
+/// The same for another option.
+pub(crate) fn check_option(option: &str, path: &str) -> Result<()> {
     let shown = shown_name(path);
     match format_of(path) {
         Some("png") if cfg!(not(feature = "png")) => Err(Failure::Usage(format!(
-            "--plot {shown}: this build writes no PNG; use a name that ends in .svg, or install the command with \
+            "{option} {shown}: this build writes no PNG; use a name that ends in .svg, or install the command with \
              `--features png`"
         ))),
         Some(_) => Ok(()),
-        None => Err(Failure::Usage(format!("--plot {shown}: expected a name that ends in .svg or .png"))),
+        None => Err(Failure::Usage(format!("{option} {shown}: expected a name that ends in .svg or .png"))),
     }
 }
 

@@ -19,7 +19,9 @@ fn every_combination_is_a_line() {
     let args = "compare gen:poisson-p1:9 gen:convection:8x7 --backends cpu --formats auto,csr --methods cg,gmres-once,spmv \
         --types f64,f32 --rounds 2 --iterations 12 --threads 1 --json kept.jsonl";
     let ran = bench.run(args);
-    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    // Once for both types.
+    let said = "note: gen:convection:8x7: cg needs a Hermitian matrix, which this one is not; bicgstab, idr and gmres take it\n";
+    assert_eq!((ran.code, ran.err.as_str()), (0, said));
     assert!(
         ran.out.contains("gen:poisson-p1:9: 81 unknowns, ") && ran.out.contains("<- fastest"),
         "{}",
@@ -225,6 +227,77 @@ fn time_that_is_up_keeps_what_there_is() {
     let lines = kept(&bench, "kept.jsonl");
     assert!(cases(&lines).iter().any(|c| c["measured"].is_object()));
     assert!(bench.path("page.html").exists());
+}
+
+#[test]
+fn every_listed_method_meets_every_preconditioner() {
+    let bench = Bench::new();
+    let args = "compare gen:poisson2d:12x12 --backends cpu --rounds 1 --rtol 1e-6 --formats csr --rhs random:1 --json kept.jsonl \
+        --methods cg,jacobi,gauss-seidel,sor,direct,spmv --precond none,ilut:fill=2,drop=1e-3,jacobi --plot all.svg";
+    let ran = bench.run(args);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
+    assert!(ran.out.contains("; b is random:1\n") && ran.out.contains(" last   residual "), "{}", ran.out);
+    let lines = kept(&bench, "kept.jsonl");
+    let ways: Vec<_> = cases(&lines).iter().map(|c| format!("{} {}", c["method"], c["precond"])).collect();
+    let ways: Vec<_> = ways.iter().map(|way| way.replace('"', "")).collect();
+    let own = ["jacobi none", "gauss-seidel none", "sor none", "direct none", "spmv none"];
+    assert_eq!(ways, [&["cg none", "cg ilut:fill=2,drop=1e-3", "cg jacobi"][..], &own].concat());
+    for case in cases(&lines).into_iter().filter(|case| case["method"] != "spmv") {
+        let m = &case["measured"];
+        assert_eq!((&m["outcome"], &case["given"]), (&"converged".into(), &"b is random:1".into()), "{case}");
+        let (last, error) = (m["residual"].as_f64().unwrap(), m["largest_error"].as_f64().unwrap());
+        assert!(last <= 1e-6 && error > 0.0 && error < 1e-4, "{case}");
+    }
+    let drawn = std::fs::read_to_string(bench.path("all.svg")).unwrap();
+    assert!(drawn.matches("<polyline").count() >= 6 && drawn.contains("gauss-seidel"), "{drawn}");
+}
+
+#[test]
+fn a_guess_begins_every_solve_and_a_wrong_one_is_refused() {
+    let bench = Bench::new().with_spd();
+    bench.vector("b.mtx", &[5.0, 5.0, 6.0]).vector("x.mtx", &[1.0, 1.0, 1.0]).vector("short.mtx", &[1.0]);
+    let args = "compare a.mtx --backends cpu --rounds 1 --methods cg --rtol 1e-8 --rhs b.mtx";
+    bench.run(&format!("{args} --x0 x.mtx --json kept.jsonl"));
+    let lines = kept(&bench, "kept.jsonl");
+    let case = cases(&lines)[0];
+    assert_eq!(
+        (&case["measured"]["iterations"], &case["given"]),
+        (&0.into(), &"b is b.mtx, the guess is x.mtx".into())
+    );
+    assert!(bench.refused(&format!("{args} --quiet --x0 short.mtx")).contains("expected 3 elements"));
+    assert!(bench.refused("compare a.mtx --rhs random:x").contains("the seed should be"));
+    assert!(bench.refused("compare a.mtx --precond auto").contains("by name"));
+    assert!(bench.refused("compare a.mtx --precond none,magic").contains("magic"));
+}
+
+#[test]
+fn what_fusion_gains_is_measured() {
+    let bench = Bench::new();
+    let args = "compare gen:poisson2d:30x30 --backends cpu --rounds 1 --methods cg,gmres,spmv --formats csr --unfused";
+    let ran = bench.run(&format!("{args} --json kept.jsonl --quiet"));
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let lines = kept(&bench, "kept.jsonl");
+    let of =
+        |method: &str| cases(&lines).into_iter().find(|c| c["method"] == method).unwrap()["measured"].clone();
+    assert_eq!(cases(&lines).len(), 5);
+    for method in ["cg", "gmres"] {
+        let (fused, apart) = (of(method), of(&format!("{method}, unfused")));
+        // More is read, the same is computed.
+        assert!(apart["bytes"].as_u64() > fused["bytes"].as_u64(), "{method}");
+        assert_eq!((&apart["x_bits"], &apart["history_bits"]), (&fused["x_bits"], &fused["history_bits"]));
+    }
+}
+
+#[test]
+fn what_cannot_suit_is_said_first() {
+    let bench = Bench::new();
+    let said = "cg needs a Hermitian matrix, which this one is not";
+    let ran = bench.run("solve gen:convection:9x9 --method cg --max-iters 3");
+    assert!(ran.err.contains(said), "{}", ran.err);
+    let ran = bench.run("compare gen:convection:9x9 --methods cg --iterations 2 --rounds 1 --backends cpu");
+    assert!(ran.err.contains(said), "{}", ran.err);
+    let ran = bench.run("solve gen:poisson2d:9x9 --method cg");
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
 }
 
 /// Waits for the first result line, then presses Ctrl-C.

@@ -149,3 +149,32 @@ fn an_order_changes_nothing_but_the_way() {
     assert!(ran.out.contains("  order       rcm: bandwidth "), "{}", ran.out);
     assert!(bench.refused("solve gen:poisson1d:9 --reorder rmc").contains("rmc"));
 }
+
+#[test]
+fn variants_go_by_name() {
+    let bench = Bench::new();
+    let args = "--backends cpu --rounds 1 --methods spmv,cg --iterations 3 --json kept.jsonl --quiet";
+    let ran = bench.run(&format!(
+        "compare gen:elasticity3d:3 --formats csr,csr:lanes=1,csr:lanes=32,hyb:width=5 {args}"
+    ));
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let kept = std::fs::read_to_string(bench.path("kept.jsonl")).unwrap();
+    let cases: Vec<Value> = kept.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let bits = |format: &str| {
+        let case = cases.iter().find(|c| c["format"] == format && c["method"] == "spmv").unwrap();
+        case["measured"]["x_bits"].as_str().unwrap_or_else(|| panic!("{case}")).to_string()
+    };
+    // One lane adds from left to right, as slices do.
+    assert_eq!(bits("csr:lanes=1"), bits("hyb:width=5"));
+    assert_ne!(bits("csr:lanes=1"), bits("csr:lanes=32"));
+    let ran = bench.run("spmv gen:poisson2d:9x9 --format csr:lanes=4,hyb:width=3 --rounds 1");
+    assert!(ran.code == 0 && ran.out.contains("csr:lanes=4"), "{}{}", ran.out, ran.err);
+    for (name, expected) in [
+        ("csr:lanes=3", "a power of two up to 32"),
+        ("dia:width=2", "hyb:width=K"),
+        ("hyb:width=x", "got `hyb:width=x`"),
+    ] {
+        let message = bench.refused(&format!("spmv gen:poisson2d:9x9 --format {name}"));
+        assert!(message.contains(expected), "{name}: {message}");
+    }
+}

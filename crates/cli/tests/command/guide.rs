@@ -25,6 +25,7 @@ fn with_files() -> Bench {
     let entries = ["1 1 4", "2 2 3", "3 3 5", "1 2 1", "2 1 1", "2 3 1", "3 2 1"];
     bench.matrix("A.mtx", 3, 3, &entries).matrix("B.mtx", 3, 3, &entries);
     bench.vector("b.mtx", &[5.0, 5.0, 6.0]);
+    bench.columns("B.npy", 3, &[5.0, 5.0, 6.0, 1.0, 0.0, 2.0]);
     for (file, by) in [("K.mtx", 3), ("M.mtx", 1)] {
         let entries: Vec<String> = (1..=12).map(|i| format!("{i} {i} {}", by * i + 1)).collect();
         bench.matrix(file, 12, 12, &entries.iter().map(String::as_str).collect::<Vec<_>>());

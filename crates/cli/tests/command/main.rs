@@ -12,6 +12,7 @@ mod hostile;
 mod json;
 mod other;
 mod page;
+mod papers;
 #[cfg(feature = "png")]
 mod png;
 mod ranks;
@@ -44,6 +45,13 @@ impl Bench {
         let lines: String = elements.iter().map(|v| format!("{v}\n")).collect();
         let count = elements.len();
         self.file(name, &format!("%%MatrixMarket matrix array real general\n{count} 1\n{lines}"))
+    }
+
+    /// Writes columns of `rows` elements each as an array of NumPy.
+    pub(crate) fn columns(&self, name: &str, rows: usize, values: &[f64]) -> &Self {
+        let array = lacuna::io::DenseArray { rows, cols: values.len() / rows, values: values.to_vec() };
+        lacuna::io::write_columns(self.path(name), &array).unwrap();
+        self
     }
 
     /// The matrix most tests use: `A (1, 1, 1) = (5, 5, 6)`.

@@ -369,9 +369,12 @@ fn help_teaches() {
     let ran = bench.run("--help");
     assert!(ran.code == 0 && ran.out.contains("lacuna solve gen:poisson2d:512x512"));
     let ran = bench.run("solve --help");
-    for expected in
-        ["classical-bicgstab", "jacobi", "gen:spe10-like:SEED", "3 device failure or out of memory"]
-    {
+    for expected in [
+        "classical-bicgstab",
+        "jacobi",
+        "gen:spe10-like:SEED[:NXxNYxNZ]",
+        "3 device failure or out of memory",
+    ] {
         assert!(ran.out.contains(expected), "{expected}");
     }
     for (command, expected) in [("solve", true), ("spmv", false)] {
@@ -380,4 +383,19 @@ fn help_teaches() {
         assert_eq!(ran.out.contains("  matching "), expected, "{command}");
     }
     assert_eq!(bench.run("--version").out, format!("lacuna {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn the_lengths_of_rows_and_the_reordered_matrix_are_drawn() {
+    let bench = Bench::new();
+    let args = "info gen:random:300:5:1 --reorder rcm --plot spy.svg --histogram rows.svg --json -";
+    let ran = bench.run(&format!("{args} --quiet"));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let facts: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(facts["row"]["lengths"].as_array().unwrap().last().unwrap(), &serde_json::json!([5, 5, 300]));
+    assert_eq!(facts["reordered"], "rcm");
+    for (file, words) in [("spy.svg", "gen:random:300:5:1, rcm"), ("rows.svg", "300 rows by their number")] {
+        assert!(std::fs::read_to_string(bench.path(file)).unwrap().contains(words), "{file}");
+    }
+    assert!(bench.refused("info gen:poisson1d:9 --histogram rows.pdf").contains("--histogram rows.pdf"));
 }

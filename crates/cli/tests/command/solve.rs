@@ -208,3 +208,37 @@ fn ctrl_c_cancels_with_the_true_residual() {
     assert!(json["true_residual"].as_f64().is_some_and(|r| r > 0.0 && r <= 2.0), "{json}");
     assert!(ran.err.contains("not converged: cancelled by Ctrl-C"), "{}", ran.err);
 }
+
+#[test]
+fn several_right_hand_sides_are_solved_at_once() {
+    let bench = Bench::new().with_spd();
+    bench.columns("B.npy", 3, &[5.0, 5.0, 6.0, 4.0, 1.0, 0.0]);
+    let (code, report) = bench.solve("a.mtx --rhs B.npy --output X.npy --method cg --plot both.svg");
+    let columns = report["columns"].as_array().unwrap();
+    assert_eq!((code, columns.len(), &columns[1]["outcome"]), (0, 2, &"converged".into()), "{report}");
+    let x = lacuna::io::read_columns::<f64>(bench.path("X.npy"), &Default::default()).unwrap();
+    for (got, expected) in x.values.iter().zip([1.0, 1.0, 1.0, 1.0, 0.0, 0.0]) {
+        assert!((got - expected).abs() < 1e-7, "{x:?}");
+    }
+    assert!(std::fs::read_to_string(bench.path("both.svg")).unwrap().contains("column 1"));
+    let ran = bench.run("solve a.mtx --rhs B.npy --max-iters 0 --method cg");
+    assert!(ran.code == 1 && ran.out.contains("2 of 2 right-hand sides do not meet"), "{}", ran.out);
+    assert_eq!(bench.run("solve a.mtx --rhs B.npy --output X.mtx --quiet").code, 0);
+    assert_eq!(bench.run("solve a.mtx --rhs X.mtx --output - --quiet").out.lines().count(), 2 + 6);
+    assert!(bench.refused("solve a.mtx --rhs B.npy --output X.petsc").contains("one vector"));
+    bench.columns("short.npy", 2, &[1.0; 4]);
+    assert!(bench.refused("solve a.mtx --rhs short.npy").contains("expected 3 elements"));
+}
+
+#[test]
+fn vector_instructions_change_the_time_alone() {
+    let bench = Bench::new();
+    let args = "gen:convection:30x30 --method bicgstab --backend cpu";
+    let [best, none] =
+        ["", " --simd none"].map(|simd| bench.solve(&format!("{args}{simd}")).1["history"].clone());
+    assert!(best.as_array().unwrap().len() > 5 && best == none, "{best} {none}");
+    assert_eq!(
+        bench.run("compare gen:poisson2d:9x9 --methods spmv --backends cpu --rounds 1 --simd none").code,
+        0
+    );
+}

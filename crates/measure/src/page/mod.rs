@@ -28,7 +28,7 @@ fn html(lines: &[Line]) -> String {
         if let Some(name) = &suite {
             body += &format!("<h1>{}</h1>\n", escaped(name));
         }
-        body.extend(notes(lines, suite.as_deref()).map(|note| format!("<p>{}</p>\n", escaped(note))));
+        body.extend(notes(lines, suite.as_deref()).map(note));
         body += &tables::winners(&results);
         body += &sizes::html(&results);
         body += &ratios::html(&results);
@@ -41,6 +41,17 @@ fn html(lines: &[Line]) -> String {
          <title>Lacuna: what wins here</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          <h1>Lacuna: backends, formats and methods compared</h1>\n{body}</body>\n</html>\n"
     )
+}
+
+/// A note; one of several lines is a table of text.
+fn note(text: &str) -> String {
+    match text.contains('\n') {
+        true => format!(
+            "<div class=\"scroll\"><pre>{}</pre></div>\n",
+            text.split('\n').map(escaped).collect::<Vec<_>>().join("\n")
+        ),
+        false => format!("<p>{}</p>\n", escaped(text)),
+    }
 }
 
 /// The suites in order of appearance; `None` for cases outside any suite.

@@ -94,7 +94,9 @@ impl<'a> Results<'a> {
             Some(stop) => *stop == case.stop,
             None => ["30 iterations", PRODUCTS, "once"].contains(&case.stop.as_str()),
         };
-        stops && (peer.matrix.as_str(), peer.number.as_str(), peer.method.as_str(), precond) == ours
+        case.given.is_none()
+            && stops
+            && (peer.matrix.as_str(), peer.number.as_str(), peer.method.as_str(), precond) == ours
     }
 }
 

@@ -100,7 +100,7 @@ pub(super) fn systems(results: &Results<'_>) -> String {
     html
 }
 
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 15] = [
     "method",
     "format",
     "backend",
@@ -113,6 +113,7 @@ const COLUMNS: [&str; 14] = [
     "GB/s",
     "of copy",
     "iterations",
+    "last residual",
     "true residual",
     "bits",
 ];
@@ -149,7 +150,7 @@ fn row(results: &Results<'_>, case: &Case, all: &[&Case]) -> String {
     let texts: String = texts.iter().map(|t| format!("<td class=\"text\">{}</td>", escaped(t))).collect();
     let Some(m) = &case.measured else {
         let why = escaped(case.why.as_deref().unwrap_or_default());
-        return format!("<tr>{texts}<td class=\"words\" colspan=\"11\">no: {why}</td></tr>\n");
+        return format!("<tr>{texts}<td class=\"words\" colspan=\"12\">no: {why}</td></tr>\n");
     };
     let iterations = m.iterations.max(1) as f64;
     let whole = |t: Option<Timing>| t.map_or("-".into(), |t| micros(t.median));
@@ -171,6 +172,7 @@ fn row(results: &Results<'_>, case: &Case, all: &[&Case]) -> String {
         format!("{:.1}", m.rate() / 1e9),
         format!("{:.0} %", 100.0 * m.rate() / case.copy),
         thousands(m.iterations),
+        m.residual.map_or("-".into(), |r| format!("{r:.2e}")),
         m.true_residual.map_or("-".into(), |r| format!("{r:.2e}"))
             + &missed
                 .map_or(String::new(), |how| format!("<small class=\"differ\">not solved: {how}</small>")),
@@ -188,7 +190,7 @@ fn peers(results: &Results<'_>, case: &Case) -> String {
         let residual = p.residual.map_or(String::new(), |r| format!("{r:.2e}"));
         format!(
             "<tr><td class=\"text\">{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td><td>{}</td><td></td>\
-             <td>{}</td><td>{on_device}</td><td colspan=\"5\"></td><td>{residual}</td><td></td></tr>\n",
+             <td>{}</td><td>{on_device}</td><td colspan=\"6\"></td><td>{residual}</td><td></td></tr>\n",
             escaped(&case.way()),
             escaped(p.format.as_deref().unwrap_or_default()),
             escaped(&p.threads.map_or(p.peer.clone(), |t| format!("{}, {}", p.peer, counted_units("cpu", t)))),

@@ -3,6 +3,7 @@ mod rounds;
 mod table;
 mod work;
 
+pub use rounds::unsuited;
 pub use work::{Ending, MODEL_PROBLEMS, Unmade, Work, names};
 
 use crate::args::MeasuringArgs;
@@ -10,7 +11,7 @@ use crate::failure::{INTERRUPTED, NOT_CONVERGED, Result, no_device};
 use crate::input::set_threads;
 use crate::interrupt::{cancel_on_interrupt, interrupted};
 use crate::progress::Counting;
-use crate::record::{self, Device, Entry, Kept, Line, cases};
+use crate::record::{self, Case, Device, Entry, Kept, Line, cases};
 use crate::target::open;
 use crate::{Prepare, Subject, System, Target};
 use crate::{out, page};
@@ -29,6 +30,10 @@ pub struct Session<'a> {
     refused: Option<u8>,
     peers: Vec<Line>,
     limit: Option<Instant>,
+    /// What was said on standard error, so that it is said once.
+    said: Vec<String>,
+    /// Whether a table is printed for each system.
+    tables: bool,
 }
 
 impl<'a> Session<'a> {
@@ -57,12 +62,34 @@ impl<'a> Session<'a> {
         cancel_on_interrupt();
         let limit = args.time_limit.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
         let progress = Counting::new(args.quiet);
-        Ok(Session { args, targets, kept, progress, refused: None, peers, limit })
+        Ok(Session {
+            args,
+            targets,
+            kept,
+            progress,
+            refused: None,
+            peers,
+            limit,
+            said: Vec::new(),
+            tables: true,
+        })
     }
 
     /// Whether no further measurement should start.
     fn enough(&self) -> bool {
         interrupted() || self.limit.is_some_and(|limit| Instant::now() >= limit)
+    }
+
+    /// Measures all of the work without printing its tables, and returns the results.
+    ///
+    /// # Errors
+    /// As [`Session::measure`].
+    pub fn gather(&mut self, work: &Work) -> Result<Vec<Case>> {
+        let from = self.kept.lines.len();
+        let shown = std::mem::replace(&mut self.tables, false);
+        let done = self.measure(work);
+        self.tables = shown;
+        done.map(|()| cases(&self.kept.lines[from..]).cloned().collect())
     }
 
     /// Measures all of the work, one matrix after another.
@@ -80,14 +107,16 @@ impl<'a> Session<'a> {
             let (name, kind) = (unmade.name(), unmade.kind());
             self.progress.begin(&name, kind.name());
             let subject = match unmade {
-                Unmade::Matrix(source, kind) => {
-                    Subject::System(Box::new(System::read(&source, kind, self.args.quiet)?))
+                Unmade::Matrix(source, vectors, kind) => {
+                    Subject::System(Box::new(System::read(&source, &vectors, kind, self.args.quiet)?))
                 }
                 Unmade::Vectors(n, kind) => Subject::Vectors { kind, n },
             };
             let from = self.kept.lines.len();
             rounds::measure(self, work, &name, &subject)?;
-            self.show(|lines| table::system(&lines[from..]))?;
+            if self.tables {
+                self.show(|lines| table::system(&lines[from..]))?;
+            }
         }
         Ok(())
     }
@@ -100,15 +129,25 @@ impl<'a> Session<'a> {
         self.progress.aside(|| out::say(self.args.aside(), &text(&self.kept.lines)))
     }
 
+    /// Says something once on standard error, unless output is suppressed.
+    fn warn(&mut self, text: String) {
+        if !self.args.quiet && !self.said.contains(&text) {
+            self.progress.aside(|| out::note(&format!("note: {text}")));
+            self.said.push(text);
+        }
+    }
+
     /// Adds a note to the results.
     pub fn note(&mut self, suite: &str, text: &str) -> Result<()> {
-        self.show(|_| format!("\n{suite}: {text}\n"))?;
+        self.show(
+            |_| if text.contains('\n') { format!("\n{text}\n") } else { format!("\n{suite}: {text}\n") },
+        )?;
         self.kept.push(Entry::Note(record::Note { suite: suite.into(), text: text.into() }))
     }
 
     /// Writes the page. Returns the exit code and the results.
     fn finish(self) -> Result<(ExitCode, Vec<Line>)> {
-        let Session { args, targets, kept, progress, refused, peers, limit } = self;
+        let Session { args, targets, kept, progress, refused, peers, limit, .. } = self;
         drop(progress);
         if let Some(path) = &args.html {
             let lines: Vec<_> = kept.lines.iter().chain(&peers).cloned().collect();
@@ -170,7 +209,10 @@ fn targets(args: &MeasuringArgs, prepare: Prepare, kept: &mut Kept) -> Result<Ve
             Some((backend, device)) => (backend, Some(device.to_string())),
             None => (name.as_str(), None),
         };
-        let options = DeviceOptions::default().threads(args.threads.map(usize::from)).device(device);
+        let options = DeviceOptions::default()
+            .threads(args.threads.map(usize::from))
+            .device(device)
+            .scalar(args.simd.is_some());
         let device = match open(backend, options, prepare) {
             Ok(target) => {
                 let device = here(&*target);

@@ -3,9 +3,9 @@ use super::{Session, Work};
 use crate::failure::{BAD_INPUT, Result, code_of};
 use crate::record::{Case, Entry, PRODUCTS, SystemKey, distinct};
 use crate::{SPMV, Subject, Target, Task};
-use lacuna::Stop;
 use lacuna::formats::FORMATS;
-use lacuna::solvers::{METHODS, name_of};
+use lacuna::solvers::{Combined, METHODS, Needs, name_of};
+use lacuna::{Stop, Structure};
 
 /// The default methods, and those for a matrix that is not square.
 const DEFAULT_METHODS: [&str; 3] = ["cg", "bicgstab", "gmres"];
@@ -40,6 +40,12 @@ impl Combination {
 /// Runs all measurements on a subject and keeps the results.
 pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subject: &Subject) -> Result<()> {
     let (n, nnz) = subject.size();
+    for method in &work.methods {
+        let known = subject.structure();
+        if let Some(why) = known.and_then(|s| unsuited(method, || s.clone())) {
+            session.warn(format!("{name}: {why}"));
+        }
+    }
     let stop = work.ending.stop();
     let mut combinations = combinations(work, subject, &session.targets, stop);
     let rounds = session.args.rounds;
@@ -81,9 +87,10 @@ pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subjec
         let case = Case {
             suite: work.suite.clone(),
             system: system.clone(),
-            method: task.method,
+            method: task.shown(),
             precond: task.precond,
-            format: task.format.into(),
+            format: task.format,
+            given: subject.given().filter(|_| stop != PRODUCTS).map(String::from),
             auto: auto.filter(|_| stop == PRODUCTS).map(String::from),
             stop,
             backend: device.backend.into(),
@@ -99,7 +106,7 @@ pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subjec
     Ok(())
 }
 
-/// Methods times formats times backends.
+/// Methods times preconditioners times formats times backends.
 fn combinations(work: &Work, subject: &Subject, targets: &[Box<dyn Target>], stop: Stop) -> Vec<Combination> {
     let methods: Vec<&str> = match (work.methods.is_empty(), subject) {
         (true, Subject::System(_)) if is_square(subject) => DEFAULT_METHODS.to_vec(),
@@ -108,42 +115,59 @@ fn combinations(work: &Work, subject: &Subject, targets: &[Box<dyn Target>], sto
     };
     let formats = match subject {
         Subject::System(_) => formats(&work.formats, subject, targets),
-        Subject::Vectors { .. } => vec![NO_FORMAT],
+        Subject::Vectors { .. } => vec![NO_FORMAT.into()],
     };
     let mut list = Vec::new();
     for method in methods {
-        for &format in &formats {
-            for target in 0..targets.len() {
-                let precond = work.precond.as_deref().filter(|_| method != SPMV).unwrap_or("none");
-                let task = Task {
-                    method: method.into(),
-                    precond: precond.into(),
-                    format,
-                    stop,
-                    restart: work.restart.map(|m| m as usize),
-                };
-                let why = unsuited(method, subject).filter(|_| work.methods.is_empty());
-                list.push(Combination { target, task, case: None, why });
+        let twice = work.unfused && method != SPMV;
+        let ways = if twice { &[false, true][..] } else { &[false] };
+        for (precond, &unfused) in
+            preconditioners(work, method).into_iter().flat_map(|p| ways.iter().map(move |w| (p, w)))
+        {
+            for format in &formats {
+                for target in 0..targets.len() {
+                    let task = Task {
+                        method: method.into(),
+                        precond: precond.into(),
+                        format: format.clone(),
+                        stop,
+                        restart: work.restart.map(|m| m as usize),
+                        unfused,
+                        keeps_solution: work.keeps_solutions,
+                    };
+                    let why = unsuited_default(method, subject).filter(|_| work.methods.is_empty());
+                    list.push(Combination { target, task, case: None, why });
+                }
             }
         }
     }
     list
 }
 
+/// The preconditioners of a method; products have none, nor has a method that is a preconditioner itself.
+fn preconditioners<'w>(work: &'w Work, method: &str) -> Vec<&'w str> {
+    match work.preconds.is_empty() || method == SPMV || Combined::named(method).is_some() {
+        true => vec!["none"],
+        false => work.preconds.iter().map(String::as_str).collect(),
+    }
+}
+
 /// Formats by name. `auto` stands for the choices of all backends, so that each backend is measured with its
 /// own choice and with those of the others, and bits can be compared.
-fn formats(asked: &[String], subject: &Subject, targets: &[Box<dyn Target>]) -> Vec<&'static str> {
+fn formats(asked: &[String], subject: &Subject, targets: &[Box<dyn Target>]) -> Vec<String> {
     let choices = || targets.iter().filter_map(|target| target.choose_format(subject));
-    let mut list = Vec::new();
+    let mut list: Vec<&str> = Vec::new();
     for name in asked {
-        let named = FORMATS.iter().map(|f| f.name).filter(|f| name == "all" || f == name);
-        list.extend(named);
-        list.extend(choices().filter(|_| name == "auto"));
+        match name.as_str() {
+            "all" => list.extend(FORMATS.iter().map(|f| f.name)),
+            "auto" => list.extend(choices()),
+            name => list.push(name),
+        }
     }
     if asked.is_empty() {
         list.extend(choices());
     }
-    distinct(list.into_iter())
+    distinct(list.into_iter()).into_iter().map(String::from).collect()
 }
 
 fn is_square(subject: &Subject) -> bool {
@@ -151,11 +175,32 @@ fn is_square(subject: &Subject) -> bool {
 }
 
 /// The reason for skipping a default method on this subject.
-fn unsuited(method: &str, subject: &Subject) -> Option<String> {
+fn unsuited_default(method: &str, subject: &Subject) -> Option<String> {
     let s = subject.structure()?;
     let needs = METHODS.iter().any(|m| m.name == name_of(method) && m.positive_definite());
     (needs && !(s.hermitian && s.diagonal_positive)).then(|| {
         let what = if s.hermitian { "its diagonal is not positive" } else { "it is not Hermitian" };
         format!("the matrix is not positive definite: {what}; --methods {method} runs it anyway")
     })
+}
+
+/// Why a method that was named does not suit a square matrix, known before the first iteration.
+pub fn unsuited(method: &str, structure: impl FnOnce() -> Structure) -> Option<String> {
+    let name = name_of(method);
+    let needs = METHODS.iter().find(|m| m.name == name)?.needs;
+    if !matches!(needs, Needs::PositiveDefinite | Needs::Hermitian) {
+        return None;
+    }
+    let s = structure();
+    let instead = "bicgstab, idr and gmres take it";
+    match needs {
+        _ if s.rows != s.cols => None,
+        _ if !s.hermitian => {
+            Some(format!("{name} needs a Hermitian matrix, which this one is not; {instead}"))
+        }
+        Needs::PositiveDefinite if !s.diagonal_positive => Some(format!(
+            "{name} needs a positive definite matrix, which one with a diagonal that is not positive is not; minres takes it"
+        )),
+        _ => None,
+    }
 }

@@ -29,11 +29,13 @@ pub(super) fn system(lines: &[Line]) -> String {
 
 fn write_system(text: &mut String, first: &Case, all: &[&Case]) -> std::fmt::Result {
     let stops = distinct(all.iter().map(|case| case.stop.as_str())).join("; ");
-    writeln!(text, "\n{}; {stops}", first.system.describe())?;
+    let given = distinct(all.iter().filter_map(|case| case.given.as_deref())).join("; ");
+    let given = if given.is_empty() { given } else { format!("; {given}") };
+    writeln!(text, "\n{}; {stops}{given}", first.system.describe())?;
     let missed = all.iter().filter(|case| case.missed().is_some()).count();
     writeln!(
         text,
-        "  {:18} {:6} {:7} {:>10} {:>10} {:>6} {:>9} {:>9} {:>8} {:>7} {:>6} {:>10}  bits",
+        "  {:18} {:6} {:7} {:>10} {:>10} {:>6} {:>9} {:>9} {:>8} {:>7} {:>6} {:>10} {:>10}  bits",
         "method",
         "format",
         "backend",
@@ -45,6 +47,7 @@ fn write_system(text: &mut String, first: &Case, all: &[&Case]) -> std::fmt::Res
         "GB/s",
         "of copy",
         "iters",
+        "last",
         "residual"
     )?;
     for case in all {
@@ -63,7 +66,7 @@ fn write_system(text: &mut String, first: &Case, all: &[&Case]) -> std::fmt::Res
         };
         writeln!(
             text,
-            "{:>10} {:>10} {:>4.1} % {:>9} {:>9} {:>8.1} {:>7.2} {:>6} {:>10}  {}{said}",
+            "{:>10} {:>10} {:>4.1} % {:>9} {:>9} {:>8.1} {:>7.2} {:>6} {:>10} {:>10}  {}{said}",
             micros(Some(m.each())),
             micros(m.each_fresh()),
             m.again.spread() * 100.0,
@@ -72,6 +75,7 @@ fn write_system(text: &mut String, first: &Case, all: &[&Case]) -> std::fmt::Res
             m.rate() / 1e9,
             m.rate() / case.copy,
             m.iterations,
+            m.residual.map_or("-".into(), relative),
             m.true_residual.map_or("-".into(), relative),
             Bits::of(case, all).word(),
         )?;

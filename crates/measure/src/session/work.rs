@@ -3,11 +3,12 @@ use crate::failure::Result;
 use crate::input::Source;
 use crate::number::TypeName;
 use crate::record::{PRODUCTS, TO, VECTORS};
+use crate::vector::Vectors;
 use crate::{GMRES_ONCE, SPMV};
 use lacuna::backend::text::shown_word;
-use lacuna::formats::FORMATS;
-use lacuna::solvers::{METHODS, method, name_of};
-use lacuna::{Error, NumberType, Options, Stop};
+use lacuna::formats::{FORMATS, check_format};
+use lacuna::solvers::{Combined, METHODS, name_of, preconditioner};
+use lacuna::{Error, NumberType, Stop, check_method};
 use std::rc::Rc;
 
 /// The default matrices: sizes dominated by latency, and sizes dominated by memory bandwidth.
@@ -21,7 +22,7 @@ pub const MODEL_PROBLEMS: [&str; 6] = [
 ];
 
 /// The product of matrices, or lengths of vectors, with number types, methods and formats.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Work {
     /// The suite that the work belongs to.
     pub suite: Option<String>,
@@ -35,10 +36,16 @@ pub struct Work {
     pub formats: Vec<String>,
     /// If empty, the one that suits a matrix.
     pub types: Vec<TypeName>,
-    /// `None` for no preconditioner.
-    pub precond: Option<String>,
+    /// Each with every method that has none of its own; if empty, none.
+    pub preconds: Vec<String>,
+    /// The right-hand side and the guess.
+    pub vectors: Rc<Vectors>,
     pub ending: Ending,
     pub restart: Option<u32>,
+    /// Whether every method is measured a second time, with its sweeps apart.
+    pub unfused: bool,
+    /// Whether solutions are kept with the measurements of this run; they are not written.
+    pub keeps_solutions: bool,
 }
 
 /// The stopping criterion of a solve, or the name of other work.
@@ -92,7 +99,7 @@ fn is_least_squares(method: &str) -> bool {
 
 /// A matrix that has not been read yet, or vectors that have not been allocated yet.
 pub enum Unmade {
-    Matrix(Rc<Source>, NumberType),
+    Matrix(Rc<Source>, Rc<Vectors>, NumberType),
     Vectors(usize, NumberType),
 }
 
@@ -100,13 +107,13 @@ impl Unmade {
     /// Its name.
     pub(super) fn name(&self) -> String {
         match self {
-            Unmade::Matrix(source, _) => source.name().into(),
+            Unmade::Matrix(source, ..) => source.name().into(),
             Unmade::Vectors(..) => VECTORS.into(),
         }
     }
     pub(super) fn kind(&self) -> NumberType {
         match self {
-            Unmade::Matrix(_, kind) | Unmade::Vectors(_, kind) => *kind,
+            Unmade::Matrix(_, _, kind) | Unmade::Vectors(_, kind) => *kind,
         }
     }
 }
@@ -114,16 +121,33 @@ impl Unmade {
 impl Work {
     /// Rejects unknown names before any work is done.
     pub fn check(&self) -> Result<()> {
-        let methods = METHODS.iter().map(|m| m.name).chain([GMRES_ONCE, SPMV]);
-        let formats = FORMATS.iter().map(|f| f.name).chain(["auto", "all"]);
+        let combined = Combined::all().map(|m| m.name);
+        let methods: Vec<_> =
+            METHODS.iter().map(|m| m.name).chain(combined).chain([GMRES_ONCE, SPMV]).collect();
         for text in &self.methods {
             let name = name_of(text);
-            known("method", &[name.to_string()], methods.clone().collect())?;
-            if METHODS.iter().any(|m| m.name == name) {
-                method::<f64>(text, &Options::default())?;
+            known("method", &[name.to_string()], methods.clone())?;
+            if name != GMRES_ONCE && name != SPMV {
+                check_method(text)?;
             }
         }
-        known("format", &self.formats, formats.collect())
+        for text in &self.preconds {
+            if text == "auto" {
+                let message = "expected preconditioners by name, since every method has the same".into();
+                return Err(Error::Argument { what: "preconditioner".into(), message }.into());
+            }
+            preconditioner::<f64>(text)?;
+        }
+        for format in self.formats.iter().filter(|name| *name != "auto" && *name != "all") {
+            match format.contains(':') {
+                true => check_format(format)?,
+                false => {
+                    let formats = FORMATS.iter().map(|f| f.name).chain(["auto", "all"]);
+                    known("format", std::slice::from_ref(format), formats.collect())?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Each matrix or length in each requested number type, or in the one that suits it.
@@ -137,8 +161,8 @@ impl Work {
                 source.keep_stream()?;
             }
             for number in types {
-                let kind = source.number_type(number, false)?;
-                subjects.push(Unmade::Matrix(source.clone(), kind));
+                let kind = source.number_type(number, self.vectors.are_complex())?;
+                subjects.push(Unmade::Matrix(source.clone(), self.vectors.clone(), kind));
             }
         }
         for length in &self.lengths {

@@ -1,21 +1,18 @@
 //! Passes over vectors: the parts of methods other than products.
+use crate::{Measured, PreparedCase, Samples, budget, digest, four_digits};
 use lacuna::backend::{History, Plan, Run};
 use lacuna::{Cell, Device, Error, Pass, Recorder, Result, Scalar, Scope, Vector};
-use lacuna_measure::number::with_type;
-use lacuna_measure::{
-    BUDGET, Measured, PreparedCase, Samples, Subject, Task, digest, four_digits, of_matrices,
-};
 use std::time::Instant;
 
 /// A pass by name, with the numbers of vectors it reads and writes.
-pub(crate) struct PassInfo {
-    pub(crate) name: &'static str,
-    pub(crate) reads: usize,
-    pub(crate) writes: usize,
+pub struct PassInfo {
+    pub name: &'static str,
+    pub reads: usize,
+    pub writes: usize,
 }
 
-/// All passes.
-pub(crate) const PASSES: [PassInfo; 8] = [
+/// The passes of the methods.
+pub const PASSES: [PassInfo; 8] = [
     PassInfo { name: "dot", reads: 2, writes: 0 },
     PassInfo { name: "dots", reads: 3, writes: 0 },
     PassInfo { name: "axpy", reads: 2, writes: 1 },
@@ -26,20 +23,18 @@ pub(crate) const PASSES: [PassInfo; 8] = [
     PassInfo { name: "bicgstab-step", reads: 6, writes: 3 },
 ];
 
-/// Adding this to vectors of ones has no effect, so they stay ones however often a pass runs.
-pub(super) const TINY: f64 = 1e-30;
+/// Operations of BLAS: `y ← y + a x`, `⟨x, y⟩` and `‖x‖²`.
+pub const BLAS: [PassInfo; 3] = [
+    PassInfo { name: "axpy", reads: 2, writes: 1 },
+    PassInfo { name: "dot", reads: 2, writes: 0 },
+    PassInfo { name: "nrm2", reads: 1, writes: 0 },
+];
 
-/// What the laboratory measures on a device: passes over vectors, and what `lacuna compare` does.
-///
-/// # Errors
-/// Of the preparation.
-pub(crate) fn also_passes(dev: &Device, subject: &Subject, task: &Task) -> Result<Box<dyn PreparedCase>> {
-    let Subject::Vectors { kind, n } = subject else { return of_matrices(dev, subject, task) };
-    Ok(with_type!(*kind, T => Box::new(Passes::<T>::new(dev, &task.method, *n)?)))
-}
+/// Adding this to vectors of ones has no effect, so they stay ones however often a pass runs.
+pub const TINY: f64 = 1e-30;
 
 /// A prepared pass over vectors of ones.
-struct Passes<T: Scalar> {
+pub(crate) struct Passes<T: Scalar> {
     scope: Scope,
     plan: Plan,
     sums: [Cell<T>; 3],
@@ -54,7 +49,7 @@ struct Passes<T: Scalar> {
 const FIRST: u64 = 3;
 
 impl<T: Scalar> Passes<T> {
-    fn new(dev: &Device, name: &str, n: usize) -> Result<Self> {
+    pub(crate) fn new(dev: &Device, name: &str, n: usize) -> Result<Self> {
         let (start, scope) = (Instant::now(), dev.scope());
         let ones = vec![T::one(); n];
         let mut vectors = Vec::new();
@@ -77,7 +72,7 @@ impl<T: Scalar> Passes<T> {
         made.first_setup = start.elapsed().as_secs_f64();
         made.time()?;
         let once = made.time()?;
-        made.iterations = (BUDGET.as_secs_f64() / once).ceil().clamp(FIRST as f64, 1e6) as u64;
+        made.iterations = (budget().as_secs_f64() / once).ceil().clamp(FIRST as f64, 1e6) as u64;
         made.first = digest(&dev.read(&made.sums)?);
         Ok(made)
     }
@@ -110,6 +105,7 @@ fn named<T: Scalar>(name: &str, v: &[Vector<T>], c: Cell<T>, sums: [Cell<T>; 3])
     let [x, r, p, q, s, t, r0] = std::array::from_fn(|i| v[i]);
     Ok(match name {
         "dot" => Pass::new("dot").dot(rr, r, p),
+        "nrm2" => Pass::new("nrm2").dot(rr, r, r),
         "dots" => Pass::new("dots").dot(rr, t, s).dot(other, t, t).dot(third, r0, t),
         "axpy" => Pass::new("axpy").set(x, x + c * p),
         "bicgstab-half" => Pass::new("half").set(s, r - c * q),
@@ -129,7 +125,8 @@ fn named<T: Scalar>(name: &str, v: &[Vector<T>], c: Cell<T>, sums: [Cell<T>; 3])
             .dot(other, r0, r)
             .dot(rr, r, r),
         _ => {
-            let names: Vec<_> = PASSES.iter().map(|pass| pass.name).collect();
+            let all = PASSES.iter().chain(&BLAS[2..]);
+            let names: Vec<_> = all.map(|pass| pass.name).collect();
             let message = format!("expected one of {}, got `{name}`", names.join(", "));
             return Err(Error::Argument { what: "pass".into(), message });
         }
@@ -138,13 +135,13 @@ fn named<T: Scalar>(name: &str, v: &[Vector<T>], c: Cell<T>, sums: [Cell<T>; 3])
 
 #[cfg(test)]
 mod tests {
-    use super::{PASSES, Passes};
-    use lacuna_measure::PreparedCase;
+    use super::{BLAS, PASSES, Passes};
+    use crate::PreparedCase;
 
     #[test]
     fn passes_move_what_the_list_says() {
         let dev = lacuna::open("cpu").unwrap();
-        for pass in &PASSES {
+        for pass in PASSES.iter().chain(&BLAS) {
             let mut made = Passes::<f64>::new(&dev, pass.name, 640).unwrap();
             made.round().unwrap();
             let m = made.measured().unwrap();
