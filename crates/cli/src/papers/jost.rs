@@ -76,12 +76,14 @@ fn artificial(
         }
     }
     stage.table(&table)?;
-    let measures: [(&str, fn(&Measured) -> Option<f64>); 2] =
-        [("time, s", |m| Some(m.again.median)), ("‖b − A x‖∞", |m| m.largest_error)];
-    for (figure, (up, of)) in figures.into_iter().zip(measures) {
-        if let Some(figure) = figure {
-            stage.figure(figure, || over_size(title, up, &cases, name_of, of))?;
-        }
+    let [time, error] = figures;
+    if let Some(figure) = time {
+        stage.figure(figure, || over_size(title, "time, s", &cases, name_of, |m| Some(m.again.median)))?;
+    }
+    if let Some(figure) = error {
+        stage.figure(figure, || {
+            over_size(title, "‖b − A x‖∞", &cases, name_of, |m| m.largest_error)
+        })?;
     }
     Ok(())
 }

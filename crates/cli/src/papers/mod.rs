@@ -129,7 +129,7 @@ fn vectors(rhs: &'static str) -> Rc<Vectors> {
 }
 
 /// The measurements of a case on a backend.
-fn find<'c>(cases: &'c [Case], is: impl Fn(&Case) -> bool) -> Option<&'c Measured> {
+fn find(cases: &[Case], is: impl Fn(&Case) -> bool) -> Option<&Measured> {
     cases.iter().find(|case| is(case)).and_then(|case| case.measured.as_deref())
 }
 
@@ -161,6 +161,7 @@ fn over_size(
         }
     }
     let device = cases.first().map_or(String::new(), |case| case.device.clone());
+    let title = title.split(" (theirs").next().unwrap_or(title);
     Curves {
         title: title.into(),
         subtitle: device,

@@ -74,8 +74,13 @@ impl Curves {
             }
         };
         let target = self.target.filter(|t| *t > 0.0).map(f64::log10);
-        let (low, high) =
-            all().map(|p| p.1).chain(target).fold((0.0f64, 0.0f64), |(l, h), r| (l.min(r), h.max(r)));
+        // Residuals begin at 1; other measures anywhere.
+        let begin = match (&self.over, all().next()) {
+            (Over::Size, Some((_, first))) => *first,
+            _ => 0.0,
+        };
+        let values = all().map(|p| p.1).chain(target);
+        let (low, high) = values.fold((begin, begin), |(l, h), r| (l.min(r), h.max(r)));
         let high = high.ceil().min(MOST_UP) as i32;
         let low = (low.floor() as i32).max(high - MOST_DECADES).min(high - 1);
 

@@ -82,8 +82,11 @@ fn hill_triangles(m: usize) -> Vec<[u32; 3]> {
     (0..m * m).flat_map(cell).collect()
 }
 
+/// Points and triangles.
+type Parsed = (Vec<[f64; 3]>, Vec<[u32; 3]>);
+
 /// The points and the faces of an OBJ file; faces of more than three corners are cut into triangles. Other lines are passed over.
-fn parse(path: &str, text: &str) -> Result<(Vec<[f64; 3]>, Vec<[u32; 3]>)> {
+fn parse(path: &str, text: &str) -> Result<Parsed> {
     let (mut points, mut triangles) = (Vec::new(), Vec::new());
     let wrong = |line: usize, expected: &str, got: &str| Error::Argument {
         what: format!("{path}, line {}", line + 1),
