@@ -8,7 +8,7 @@ use lacuna_formats::{minimum_degree, nested_dissection};
 const DISSECTION: [f64; 2] = [3e-8, 6e-8];
 const OPERATION: f64 = 2e-11;
 /// Seconds for a place of a list that minimum degree looks at, and the part of the time of factors that it may take.
-const LOOK: f64 = 1e-8;
+const LOOK: f64 = 6e-9;
 const LOOKING: f64 = 0.5;
 /// Nested dissection is tried if the factors are expected to take this many times its own time.
 const WORTH: f64 = 3.0;

@@ -7,9 +7,6 @@ use std::ops::Range;
 const NONE: u32 = u32::MAX;
 /// A row with more couplings than this many times the square root of the number of rows comes last.
 const DENSE: f64 = 10.0;
-/// Entries of lists beside those that are there at first.
-const ROOM: usize = 5;
-
 /// An order of the rows of a matrix by minimum degree, in which each subtree of the elimination tree stands together, and what
 /// factors without exchanges of rows cost in it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -107,7 +104,8 @@ impl Quotient {
         let mut start = ptr;
         start.truncate(n);
         let mut lists = to;
-        lists.reserve(lists.len() / ROOM + n);
+        // Lists of what is eliminated are put at the end, until there is no room.
+        lists.reserve(lists.len() + n);
         Quotient {
             start,
             degree: length.clone(),
@@ -143,6 +141,7 @@ impl Quotient {
             end += length;
         }
         self.lists.truncate(end);
+        self.work += n + end;
     }
 
     /// Puts a variable into the list of the element that is being made.
@@ -334,7 +333,7 @@ impl Quotient {
 
 /// An order by approximate minimum degree for the graph of `A + Aᵀ` of a matrix of `n` rows. The columns of row `i` are
 /// `columns[ptr[i]..ptr[i + 1]]`, in any order; what is no row is ignored. `None` if it would take more than `most` units of work,
-/// each a place of a list that is looked at: about 1e-8 s.
+/// each a place of a list that is looked at: 5e-9 to 1e-8 s.
 ///
 /// ```
 /// // A chain of 1000 rows has no fill.

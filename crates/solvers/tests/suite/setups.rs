@@ -90,7 +90,12 @@ fn new_values_that_were_cancelled_anywhere_leave_the_former_ones() {
         assert!(calls > 0 && before != after, "{name} {calls}");
         for last in 1..=calls {
             let mut m = placed();
-            let (result, _) = update(&mut m, last);
+            let (result, made) = update(&mut m, last);
+            if made < last {
+                // Some ask by the clock, and this time less often.
+                result.unwrap();
+                continue;
+            }
             assert!(matches!(result, Err(Error::Cancelled { .. })), "{name} {last} {result:?}");
             assert!(applied(&dev, &m, a.rows()) == before, "{name} {last}");
             m.update(&other, Setup::new()).unwrap();
