@@ -260,7 +260,8 @@ impl<T: Scalar> Lobpcg<'_, '_, T> {
             };
             let new = inner.shape().1;
             if new == 0 {
-                return Ok(0);
+                count = 0;
+                break;
             }
             // W ← (W − S (Sᴴ B W)) inner
             let outer = along.times(&inner);

@@ -1,7 +1,7 @@
 //! What preconditioners reject, report and guarantee: places in errors, equal bits on any number of threads,
 //! complex matrices.
 use crate::generated;
-use lacuna_engine::{Complex64, Device, Error, Reason, Reference, Scalar};
+use lacuna_engine::{Complex64, Device, Error, Pass, Reason, Reference, Scalar};
 use lacuna_formats::{Csr, Triplets};
 use lacuna_solvers::{
     Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Setup, Solver, Stop, method, preconditioner,
@@ -482,5 +482,35 @@ fn full_rows_and_columns_cost_complete_factors_little() {
         let by = method("bicg", &Options::default()).unwrap();
         let mut solver = Solver::new(&dev, &pair, Some(&m), &*by, Stop::default()).unwrap();
         assert!(solver.solve(&vec![1.0; n], &mut vec![0.0; n]).unwrap().converged());
+    }
+}
+
+/// Matrices are large enough to be read once for all columns, and others are not.
+#[test]
+fn several_columns_have_the_bits_of_one_each() {
+    let a = generated::<f64>("gen:poisson3d:22x22x22:27");
+    let n = a.rows();
+    let dev = Device::new(Reference::new());
+    let on = dev.matrix(Arc::new(a.clone())).unwrap();
+    for name in ["amg", "amg:smoother=chebyshev,sweeps=2", "amg:precision=single", "multigrid", "jacobi"] {
+        let m = Placed::new(&dev, preconditioner(name).unwrap().unwrap(), &a, *on, Setup::new()).unwrap();
+        // More columns than before need more room; fewer take a part of it.
+        for columns in [2, 3, 1, 2] {
+            let [x, y, apart] = [0; 3].map(|_| dev.basis::<f64>(n, columns).unwrap());
+            for j in 0..columns {
+                let numbers: Vec<f64> = (0..n).map(|i| ((i * (5 + j)) % 13) as f64 - 6.0).collect();
+                dev.upload(&numbers, x.column(j)).unwrap();
+                dev.spmv_dot(&m, x.column(j), apart.column(j), Pass::nothing()).unwrap();
+            }
+            dev.spmm(&m, *x, *y).unwrap();
+            for j in 0..columns {
+                let [one, other] = [&y, &apart].map(|of| {
+                    let mut numbers = vec![0.0; n];
+                    dev.download(of.column(j), &mut numbers).unwrap();
+                    numbers
+                });
+                assert!(one == other && one.iter().all(|v| v.is_finite()), "{name}: column {j} of {columns}");
+            }
+        }
     }
 }
