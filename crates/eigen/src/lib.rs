@@ -1,9 +1,10 @@
-//! Eigenvalues of large sparse Hermitian matrices, and singular values of any, on any backend.
+//! Eigenvalues and singular values of large sparse matrices, on any backend.
 //!
 //! | method | for | by |
 //! |---|---|---|
 //! | `lobpcg` | the smallest or largest of `A x = λ B x` | a block with a preconditioner, on a basis kept orthonormal |
 //! | `lanczos` | the largest, and those near a number | thick restarts; factors of `A − σ B` |
+//! | `krylov-schur` | matrices that are not Hermitian | thick restarts in Schur form, complex |
 //! | `golub-kahan` | the largest singular values, and the smallest by factors | thick restarts, both sides orthonormal |
 //! | `dense` | small matrices | Householder's reduction and QL steps, Jacobi's rotations |
 //!
