@@ -33,9 +33,13 @@ fn write_system(text: &mut String, first: &Case, all: &[&Case]) -> std::fmt::Res
     let given = if given.is_empty() { given } else { format!("; {given}") };
     writeln!(text, "\n{}; {stops}{given}", first.system.describe())?;
     let missed = all.iter().filter(|case| case.missed().is_some()).count();
+    let widest = |least: usize, of: fn(&Case) -> String| {
+        all.iter().map(|case| of(case).chars().count()).max().unwrap_or(0).max(least)
+    };
+    let (ways, formats) = (widest(18, Case::way), widest(6, |case| case.format.clone()));
     writeln!(
         text,
-        "  {:18} {:6} {:7} {:>10} {:>10} {:>6} {:>9} {:>9} {:>8} {:>7} {:>6} {:>10} {:>10}  bits",
+        "  {:ways$} {:formats$} {:7} {:>10} {:>10} {:>6} {:>9} {:>9} {:>8} {:>7} {:>6} {:>10} {:>10}  bits",
         "method",
         "format",
         "backend",
@@ -52,7 +56,7 @@ fn write_system(text: &mut String, first: &Case, all: &[&Case]) -> std::fmt::Res
     )?;
     for case in all {
         let (method, format, backend) = (case.way(), &case.format, &case.backend);
-        write!(text, "  {method:18} {format:6} {backend:7} ")?;
+        write!(text, "  {method:ways$} {format:formats$} {backend:7} ")?;
         let Some(m) = &case.measured else {
             writeln!(text, "no: {}", case.why.as_deref().unwrap_or_default())?;
             continue;
