@@ -183,10 +183,10 @@ impl<T: Scalar> GolubKahan<'_, '_, T> {
         let h: Vec<Cells<T>> = (0..m).map(|j| self.projections(j, j)).collect();
         let back = self.back();
         self.run(("cycle", [self.side, begun, has_left.into()]), |k| {
-            for j in begun..m {
+            for (j, h) in h.iter().enumerate().skip(begun) {
                 if j > begun || !has_left {
                     k.spmv_dot(a, p.column(j), q.column(j), Pass::nothing());
-                    orthogonalise(k, q, [h[j], again.take(j)], q.column(j), alphas.at(j));
+                    orthogonalise(k, q, [*h, again.take(j)], q.column(j), alphas.at(j));
                 }
                 k.spmv_dot(adjoint, q.column(j), p.column(j + 1), Pass::nothing());
                 orthogonalise(k, p, [back.take(j + 1), again.take(j + 1)], p.column(j + 1), betas.at(j));
