@@ -30,12 +30,15 @@ pub(crate) fn run(args: &SvdArgs) -> Result<ExitCode> {
     with_type!(kind, T => search::<T>(args, &source, &dev))
 }
 
+/// How many are looked for if nobody says.
+const USUAL: usize = 6;
+
 fn search<T: Scalar>(args: &SvdArgs, source: &Source, dev: &Device) -> Result<ExitCode> {
     let quiet = args.report.quiet;
     let a = source.read::<T>(quiet)?;
     let (shape, nnz) = ((a.rows(), a.cols()), a.nnz());
     let mut problem = SvdProblem::new(a)
-        .count(args.count)
+        .count(args.count.unwrap_or(USUAL.min(shape.0).min(shape.1).max(1)))
         .which(args.which.extreme())
         .check(args.complete.check())
         .max_iters(args.max_iters)

@@ -12,7 +12,7 @@ fn exchange(links: &mut dyn Links, word: u64, own: Option<&Error>, said: &mut Ve
     mine[..WORD].copy_from_slice(&word.to_le_bytes());
     if let Some(own) = own {
         let text = own.to_string();
-        let end = text.floor_char_boundary(TEXT);
+        let end = (0..=text.len().min(TEXT)).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
         mine[WORD..WORD + end].copy_from_slice(&text.as_bytes()[..end]);
     }
     let counts = vec![mine.len(); links.ranks()];

@@ -10,9 +10,9 @@ use lacuna_measure::number::TypeName;
 pub(crate) struct SvdArgs {
     /// The matrix, of any shape: a file in any supported form, `-` for standard input, or a generator such as gen:convection:100x100
     pub(crate) matrix: String,
-    /// How many singular values
-    #[arg(long, short = 'k', default_value = "6", value_parser = at_least_one, allow_negative_numbers = true, value_name = "COUNT")]
-    pub(crate) count: usize,
+    /// How many singular values [default: 6, or all where there are fewer]
+    #[arg(long, short = 'k', value_parser = at_least_one, allow_negative_numbers = true, value_name = "COUNT")]
+    pub(crate) count: Option<usize>,
     /// Which ones: the largest of any matrix, or the smallest of a square or a small one
     #[arg(long, value_enum, default_value = "largest")]
     pub(crate) which: ExtremeName,
