@@ -315,9 +315,9 @@ pub(crate) fn step(store: &Store, e: &Encoded, op: u32, name: &str) -> Result<Op
             room = 0;
             if kind == KIND_BASIS_GRAM {
                 (s.dots, s.dot_cells_follow) = (s.columns, 1);
-                "basis_gram"
+                "block_gram"
             } else {
-                "basis_combine"
+                "block_combine"
             }
         }
         kind => {

@@ -199,8 +199,8 @@ static void register_kernels() {
     add("spmv_bcsr_" #S, spmv_bcsr_##S);                                                                             \
     add("basis_dot_" #S, basis_dot_##S);                                                                             \
     add("basis_axpy_" #S, basis_axpy_##S);                                                                           \
-    add("basis_gram_" #S, basis_gram_##S);                                                                           \
-    add("basis_combine_" #S, basis_combine_##S);                                                                     \
+    add("block_gram_" #S, block_gram_##S);                                                                           \
+    add("block_combine_" #S, block_combine_##S);                                                                     \
     add("tri_solve_level_" #S, tri_solve_level_##S);                                                                             \
     add("tri_solve_levels_" #S, tri_solve_levels_##S);
     add("copy_bytes", copy_bytes);

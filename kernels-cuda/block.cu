@@ -128,7 +128,7 @@ template <typename T> LACUNA_FN void basis_combine(const Common &c, const Stream
 
 #define KERNELS(T, S)                                                                                                \
     extern "C" __global__ void __launch_bounds__(256)                                                                \
-        basis_gram_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { basis_gram<T>(c, op); } \
+        block_gram_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { basis_gram<T>(c, op); } \
     extern "C" __global__ void __launch_bounds__(256)                                                                \
-        basis_combine_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { basis_combine<T>(c, op); }
+        block_combine_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { basis_combine<T>(c, op); }
 LACUNA_TYPES(KERNELS)
