@@ -109,7 +109,8 @@ impl Links for MpiLinks {
         const OPERATION: &str = "a gather";
         Error::check_length(OPERATION, "the counts", self.ranks(), counts.len())?;
         Error::check_length(OPERATION, "the part of this rank", counts[self.rank()], mine.len())?;
-        (self.counts.clear(), self.starts.clear());
+        self.counts.clear();
+        self.starts.clear();
         let mut total = 0;
         for count in counts {
             self.counts.push(int(OPERATION, *count)?);
