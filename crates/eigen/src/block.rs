@@ -1,10 +1,7 @@
 //! The search space of a block method on a device: its columns, their products, and operations on all of them.
+use crate::programs::Programs;
 use crate::small::Small;
-use lacuna_engine::{Basis, Cells, Device, History, LinOp, Owned, Pass, Plan, Recorder, Result, Run, Scalar};
-use std::collections::HashMap;
-
-/// Programs that are kept.
-const PLANS: usize = 48;
+use lacuna_engine::{Basis, Cells, Device, LinOp, Owned, Pass, Recorder, Result, Scalar};
 
 /// One of the bases of a [`Block`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,8 +23,8 @@ impl<T: Scalar> Pair<T> {
     }
 }
 
-/// What tells a program from the others: its name, the side that is read, and the numbers of columns.
-type Key = (&'static str, Of, usize, [usize; 3]);
+/// What tells a program from others of its name: the side that is read, and the numbers of columns.
+type Key = (Of, usize, [usize; 3]);
 
 /// Columns `S`, with `A S` and `B S`, on a device. Programs are recorded once for each number of columns.
 pub(crate) struct Block<'a, T: Scalar> {
@@ -44,14 +41,9 @@ pub(crate) struct Block<'a, T: Scalar> {
     /// The side of the columns that are being made orthonormal.
     new_side: usize,
     coefficients: Owned<Cells<T>>,
-    plans: HashMap<Key, Plan>,
+    programs: Programs<Key>,
     /// Products with `A`, applications of the preconditioner.
     pub(crate) count: [u64; 2],
-}
-
-/// Runs a program that has no iterations.
-pub(crate) fn execute(plan: &mut Plan) -> Result<()> {
-    plan.execute(Run { limit: 1, history: &mut History::off(), watch: None }).map(drop)
 }
 
 impl<'a, T: Scalar> Block<'a, T> {
@@ -76,7 +68,7 @@ impl<'a, T: Scalar> Block<'a, T> {
             side: 0,
             new_side: 0,
             coefficients: dev.cells(most * most + most)?,
-            plans: HashMap::new(),
+            programs: Programs::new(),
             count: [0; 2],
         })
     }
@@ -106,18 +98,9 @@ impl<'a, T: Scalar> Block<'a, T> {
         [Of::Columns, Of::Products].into_iter().chain(masses)
     }
 
-    /// Runs the program of a key, which is recorded the first time.
-    fn run(&mut self, key: Key, record: impl FnOnce(&mut Recorder<'_, T>)) -> Result<()> {
-        if !self.plans.contains_key(&key) {
-            // An iteration uses few; numbers of columns that have passed do not come back.
-            if self.plans.len() == PLANS {
-                self.plans.clear();
-            }
-            let mut k = Recorder::new(self.dev, key.0);
-            record(&mut k);
-            self.plans.insert(key, self.dev.plan(k.finish()?)?);
-        }
-        self.plans.get_mut(&key).map_or(Ok(()), execute)
+    /// Runs the program of a name and a key, which is recorded the first time.
+    fn run(&mut self, key: (&'static str, Key), record: impl FnOnce(&mut Recorder<'_, T>)) -> Result<()> {
+        self.programs.run(self.dev, key, record)
     }
 
     /// Puts a vector in the place of a column.
@@ -143,14 +126,14 @@ impl<'a, T: Scalar> Block<'a, T> {
     }
     fn product(&mut self, to: Of, operator: &dyn LinOp<T>, first: usize, count: usize) -> Result<()> {
         let [x, y] = [Of::Columns, to].map(|of| self.basis(of).part(first, count));
-        self.run(("product", to, self.side, [first, count, 0]), |k| k.spmm(operator, x, y))
+        self.run(("product", (to, self.side, [first, count, 0])), |k| k.spmm(operator, x, y))
     }
 
     /// `Sᴴ A S` for the first `rows` columns on the left and some columns on the right.
     pub(crate) fn projected(&mut self, rows: usize, first: usize, count: usize) -> Result<Small<T::Wide>> {
         let (s, y) = (self.basis(Of::Columns).take(rows), self.basis(Of::Products).part(first, count));
         let cells = self.coefficients.take(rows * count);
-        self.run(("projected", Of::Products, self.side, [rows, first, count]), |k| {
+        self.run(("projected", (Of::Products, self.side, [rows, first, count])), |k| {
             k.basis_gram(s, y, cells)
         })?;
         self.small(rows, count, cells)
@@ -162,7 +145,7 @@ impl<'a, T: Scalar> Block<'a, T> {
         let bw = self.new_basis(Of::Masses).part(first, count);
         let along = self.coefficients.take(first * count);
         let own = self.coefficients.part(first * count, count * count);
-        self.run(("gram", Of::Masses, 2 * self.side + self.new_side, [first, count, 0]), |k| {
+        self.run(("gram", (Of::Masses, 2 * self.side + self.new_side, [first, count, 0])), |k| {
             if first > 0 {
                 k.basis_gram(s, bw, along);
             }
@@ -190,7 +173,7 @@ impl<'a, T: Scalar> Block<'a, T> {
         let (rows, count) = c.shape();
         let cells = self.write(0, c)?;
         let pairs: Vec<_> = self.bases().map(|of| (self.basis(of), self.other(of))).collect();
-        self.run(("combine", Of::Columns, self.side, [rows, count, 0]), |k| {
+        self.run(("combine", (Of::Columns, self.side, [rows, count, 0])), |k| {
             for (from, to) in pairs {
                 k.basis_combine(from.take(rows), cells, to.take(count));
             }
@@ -208,7 +191,7 @@ impl<'a, T: Scalar> Block<'a, T> {
         let bases = self.bases().filter(|of| *of != Of::Products);
         let sides = [self.side, self.new_side, 1 - self.new_side];
         let bases: Vec<_> = bases.map(|of| sides.map(|side| *self.pair(of).0[side])).collect();
-        self.run(("replace", Of::Columns, 2 * self.side + self.new_side, [first, count, new]), |k| {
+        self.run(("replace", (Of::Columns, 2 * self.side + self.new_side, [first, count, new])), |k| {
             for [s, w, to] in bases {
                 let (w, to) = (w.part(first, count), to.part(first, new));
                 if first == 0 {
@@ -242,7 +225,7 @@ impl<'a, T: Scalar> Block<'a, T> {
         let (cells, squares) = (self.coefficients.take(count), self.coefficients.part(count, count));
         self.dev.write_run(cells, &numbers)?;
         let (ax, bx, r) = (self.basis(Of::Products), self.basis(Of::Masses), *self.residuals);
-        self.run(("residuals", Of::Products, self.side, [count, 0, 0]), |k| {
+        self.run(("residuals", (Of::Products, self.side, [count, 0, 0])), |k| {
             for j in 0..count {
                 let (value, square, r) = (cells.at(j), squares.at(j), r.column(j));
                 let pass = Pass::new("residual").set(r, ax.column(j) - value * bx.column(j));
@@ -265,7 +248,7 @@ impl<'a, T: Scalar> Block<'a, T> {
             self.dev.copy(r.column(*j), r.column(first + i))?;
         }
         let r = r.part(first, of.len());
-        self.run(("precondition", Of::Columns, self.side, [rows, first, of.len()]), |k| k.spmm(m, r, w))?;
+        self.run(("precondition", (Of::Columns, self.side, [rows, first, of.len()])), |k| k.spmm(m, r, w))?;
         self.count[1] += of.len() as u64;
         Ok(())
     }

@@ -1,12 +1,11 @@
 //! Thick-restart Lanczos: the extreme eigenvalues of a Hermitian operator.
-use crate::block::execute;
+use crate::programs::Programs;
 use crate::search::{Found, Search, Watching};
 use crate::small::Small;
 use lacuna_engine::{
-    Basis, Cell, Cells, Device, Error, LinOp, Owned, Pass, Plan, Reason, Recorder, Result, Scalar, Vector,
+    Basis, Cell, Cells, Device, Error, LinOp, Owned, Pass, Reason, Recorder, Result, Scalar, Vector,
 };
 use lacuna_solvers::hashed;
-use std::collections::HashMap;
 
 /// A norm of a new vector that is this small beside the largest value has found an invariant subspace, in units of
 /// [`Scalar::EPSILON`].
@@ -61,7 +60,7 @@ pub(crate) fn lanczos<T: Scalar>(
         },
         side: 0,
         cells: dev.cells(columns * (columns + 3))?,
-        plans: HashMap::new(),
+        programs: Programs::new(),
         drawn: 0,
         products: 0,
     };
@@ -80,7 +79,7 @@ struct Lanczos<'s, 'a, T: Scalar> {
     side: usize,
     /// Coefficients of a projection, of a second one, and the diagonal and the norms of a cycle; those of combinations.
     cells: Owned<Cells<T>>,
-    plans: HashMap<(&'static str, [usize; 3]), Plan>,
+    programs: Programs<[usize; 3]>,
     /// Hashed vectors so far.
     drawn: usize,
     products: u64,
@@ -108,12 +107,7 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
         key: (&'static str, [usize; 3]),
         record: impl FnOnce(&mut Recorder<'_, T>),
     ) -> Result<()> {
-        if !self.plans.contains_key(&key) {
-            let mut k = Recorder::new(self.search.dev, key.0);
-            record(&mut k);
-            self.plans.insert(key, self.search.dev.plan(k.finish()?)?);
-        }
-        self.plans.get_mut(&key).map_or(Ok(()), execute)
+        self.programs.run(self.search.dev, key, record)
     }
     fn dev(&self) -> &Device {
         self.search.dev

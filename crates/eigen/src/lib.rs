@@ -19,6 +19,7 @@ mod lanczos;
 mod lobpcg;
 mod outcome;
 mod problem;
+mod programs;
 mod search;
 mod shift;
 mod small;

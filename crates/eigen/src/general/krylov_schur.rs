@@ -1,14 +1,13 @@
 //! Krylov–Schur: eigenvalues at one end of the spectrum of a matrix that need not be Hermitian, in complex numbers.
 use super::schur::Schur;
-use crate::block::execute;
 use crate::lanczos::EXHAUSTED;
+use crate::programs::{Programs, execute};
 use crate::search::Watching;
 use crate::small::{Small, length};
 use lacuna_engine::{
-    Basis, Cells, Complex64, Device, Error, LinOp, Owned, Pass, Plan, Reason, Recorder, Result, Scalar,
+    Basis, Cells, Complex64, Device, Error, LinOp, Owned, Pass, Reason, Recorder, Result, Scalar,
 };
 use lacuna_solvers::hashed;
-use std::collections::HashMap;
 
 /// Cycles without progress after which the search ends.
 const PATIENCE: u64 = 100;
@@ -48,7 +47,7 @@ struct KrylovSchur<'s, 'a> {
     side: usize,
     /// The projections of each column, one for second ones, and the lengths.
     cells: Owned<Cells<Complex64>>,
-    plans: HashMap<(&'static str, [usize; 2]), Plan>,
+    programs: Programs<[usize; 2]>,
     drawn: usize,
     products: u64,
     /// Lengths that are no more than rounding.
@@ -69,7 +68,7 @@ pub(super) fn krylov_schur(search: &Search<'_>, watch: Watching<'_>) -> Result<F
         bases: [dev.basis(n, columns + 1)?, dev.basis(n, columns + 1)?],
         side: 0,
         cells: dev.cells(columns * (columns + 2))?,
-        plans: HashMap::new(),
+        programs: Programs::new(),
         drawn: 0,
         products: 0,
         floor: 0.0,
@@ -83,12 +82,7 @@ impl KrylovSchur<'_, '_> {
         key: (&'static str, [usize; 2]),
         record: impl FnOnce(&mut Recorder<'_, Complex64>),
     ) -> Result<()> {
-        if !self.plans.contains_key(&key) {
-            let mut k = Recorder::new(self.search.dev, key.0);
-            record(&mut k);
-            self.plans.insert(key, self.search.dev.plan(k.finish()?)?);
-        }
-        self.plans.get_mut(&key).map_or(Ok(()), execute)
+        self.programs.run(self.search.dev, key, record)
     }
     fn basis(&self) -> Basis<Complex64> {
         *self.bases[self.side]

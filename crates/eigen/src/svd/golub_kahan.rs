@@ -1,14 +1,13 @@
 //! Thick-restart Golub–Kahan: the largest singular values of an operator that knows its adjoint.
-use crate::block::execute;
 use crate::jacobi::SmallSvd;
 use crate::lanczos::EXHAUSTED;
+use crate::programs::{Programs, execute};
 use crate::search::{Goal, Watching};
 use crate::small::Small;
 use lacuna_engine::{
-    Basis, Cell, Cells, Device, Error, LinOp, Owned, Pass, Plan, Reason, Recorder, Result, Scalar,
+    Basis, Cell, Cells, Device, Error, LinOp, Owned, Pass, Reason, Recorder, Result, Scalar,
 };
 use lacuna_solvers::hashed;
-use std::collections::HashMap;
 
 /// Cycles without progress after which the search ends.
 const PATIENCE: u64 = 100;
@@ -58,7 +57,7 @@ struct GolubKahan<'s, 'a, T: Scalar> {
     side: usize,
     /// The projections of each column, those of a second time, and the lengths on both sides.
     cells: Owned<Cells<T>>,
-    plans: HashMap<(&'static str, [usize; 3]), Plan>,
+    programs: Programs<[usize; 3]>,
     drawn: usize,
     products: u64,
     /// Lengths that are no more than rounding.
@@ -88,7 +87,7 @@ pub(super) fn golub_kahan<T: Scalar>(search: &Search<'_, T>, watch: Watching<'_>
         right: [dev.basis(cols, m + 1)?, dev.basis(cols, m + 1)?],
         side: 0,
         cells: dev.cells(m * (m + 4))?,
-        plans: HashMap::new(),
+        programs: Programs::new(),
         drawn: 0,
         products: 0,
         floor: 0.0,
@@ -122,12 +121,7 @@ impl<T: Scalar> GolubKahan<'_, '_, T> {
         key: (&'static str, [usize; 3]),
         record: impl FnOnce(&mut Recorder<'_, T>),
     ) -> Result<()> {
-        if !self.plans.contains_key(&key) {
-            let mut k = Recorder::new(self.search.dev, key.0);
-            record(&mut k);
-            self.plans.insert(key, self.search.dev.plan(k.finish()?)?);
-        }
-        self.plans.get_mut(&key).map_or(Ok(()), execute)
+        self.programs.run(self.search.dev, key, record)
     }
     /// The projections of column `j` on those before it.
     fn projections(&self, j: usize, count: usize) -> Cells<T> {
