@@ -1,9 +1,9 @@
 //! What fusion gains: a product with a dot product, and whole methods, once fused and once with one operation for each call of BLAS.
+use crate::Task;
+use crate::repeated::Repeated;
 use crate::system::Typed;
-use crate::{Measured, PreparedCase, Samples, Task, budget, digest, four_digits};
-use lacuna::backend::{History, Plan, Run};
 use lacuna::solvers::MethodInfo;
-use lacuna::{Cell, Device, Matrix, Method, Owned, Pass, Reason, Recorder, Result, Scalar, System};
+use lacuna::{Device, Matrix, Method, Owned, Pass, Reason, Recorder, Result, Scalar, System};
 use std::time::Instant;
 
 /// `q ← A p` with `⟨p, q⟩` in one sweep, and as two operations.
@@ -14,84 +14,31 @@ pub const CG_BY_CALLS: &str = "cg-by-calls";
 pub const BICGSTAB_BY_CALLS: &str = "bicgstab-by-calls";
 
 /// A product with a dot product, timed as products are.
-pub(crate) struct ProductAndDot<T: Scalar> {
-    plan: Plan,
-    _matrix: Owned<Matrix<T>>,
-    dot: Cell<T>,
-    iterations: u64,
-    first: u64,
-    reproducible: bool,
-    first_setup: f64,
-    once: Samples,
-}
-
-/// Products in a run before their duration is known.
-const FIRST: u64 = 3;
-
-impl<T: Scalar> ProductAndDot<T> {
-    pub(crate) fn new(dev: &Device, system: &Typed<T>, task: &Task) -> Result<Self> {
-        let stored = system.in_format(&task.format)?;
-        let start = Instant::now();
-        let matrix = dev.matrix(stored)?;
-        let a = *matrix;
-        let mut k = Recorder::new(dev, "product and dot");
-        if task.method == IN_TWO {
-            k.without_fusion();
+pub(crate) fn product_and_dot<T: Scalar>(
+    dev: &Device,
+    system: &Typed<T>,
+    task: &Task,
+) -> Result<Repeated<T, Owned<Matrix<T>>>> {
+    let stored = system.in_format(&task.format)?;
+    let start = Instant::now();
+    let matrix = dev.matrix(stored)?;
+    let a = *matrix;
+    let mut k = Recorder::new(dev, "product and dot");
+    if task.method == IN_TWO {
+        k.without_fusion();
+    }
+    let [p, q] = k.vectors(a.rows);
+    let [dot] = k.cells();
+    k.each(|k| match task.method.as_str() {
+        IN_TWO => {
+            k.spmv_dot(&a, p, q, Pass::nothing());
+            k.multi_axpy_dot(Pass::new("dot").dot(dot, p, q).count(dot));
         }
-        let [p, q] = k.vectors(a.rows);
-        let [dot] = k.cells();
-        k.each(|k| match task.method.as_str() {
-            IN_TWO => {
-                k.spmv_dot(&a, p, q, Pass::nothing());
-                k.multi_axpy_dot(Pass::new("dot").dot(dot, p, q).count(dot));
-            }
-            _ => k.spmv_dot(&a, p, q, Pass::new("dot").dot(dot, p, q).count(dot)),
-        });
-        let program = k.finish()?;
-        dev.upload(&vec![T::one(); a.cols], p)?;
-        let plan = dev.plan(program)?;
-        let (reproducible, once) = (true, Samples::default());
-        let mut made = ProductAndDot {
-            plan,
-            _matrix: matrix,
-            dot,
-            iterations: FIRST,
-            first: 0,
-            reproducible,
-            first_setup: 0.0,
-            once,
-        };
-        made.first_setup = start.elapsed().as_secs_f64();
-        made.time()?;
-        let once = made.time()?;
-        made.iterations = (budget().as_secs_f64() / once).ceil().clamp(FIRST as f64, 1e6) as u64;
-        made.first = digest(&dev.read(&[dot])?);
-        Ok(made)
-    }
-
-    /// Seconds for both.
-    fn time(&mut self) -> Result<f64> {
-        let start = Instant::now();
-        let run = Run { limit: self.iterations, history: &mut History::off(), watch: None };
-        self.plan.execute(run)?;
-        Ok(start.elapsed().as_secs_f64() / self.iterations as f64)
-    }
-}
-
-impl<T: Scalar> PreparedCase for ProductAndDot<T> {
-    fn round(&mut self) -> Result<()> {
-        let time = self.time()?;
-        self.once.push(time);
-        self.reproducible &= digest(&self.plan.device().read(&[self.dot])?) == self.first;
-        Ok(())
-    }
-
-    fn measured(&self) -> Option<Measured> {
-        let bytes = self.plan.program().bytes_of(1);
-        let setup = four_digits(self.first_setup);
-        let measured = Measured::of_one(bytes, self.once.timing()?, setup, Some(self.first));
-        Some(Measured { reproducible: self.reproducible, ..measured })
-    }
+        _ => k.spmv_dot(&a, p, q, Pass::new("dot").dot(dot, p, q).count(dot)),
+    });
+    let program = k.finish()?;
+    dev.upload(&vec![T::one(); a.cols], p)?;
+    Repeated::new(dev.plan(program)?, vec![dot], matrix, start)
 }
 
 /// The method by calls of a name, if there is one.

@@ -23,6 +23,7 @@ mod product;
 pub mod progress;
 pub mod quantity;
 pub mod record;
+mod repeated;
 mod samples;
 pub mod session;
 mod solve;

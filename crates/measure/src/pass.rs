@@ -1,6 +1,5 @@
 //! Passes over vectors: the parts of methods other than products.
-use crate::{Measured, PreparedCase, Samples, budget, digest, four_digits};
-use lacuna::backend::{History, Plan, Run};
+use crate::repeated::Repeated;
 use lacuna::{Cell, Device, Error, Pass, Recorder, Result, Scalar, Scope, Vector};
 use std::time::Instant;
 
@@ -34,70 +33,22 @@ pub const BLAS: [PassInfo; 3] = [
 pub const TINY: f64 = 1e-30;
 
 /// A prepared pass over vectors of ones.
-pub(crate) struct Passes<T: Scalar> {
-    scope: Scope,
-    plan: Plan,
-    sums: [Cell<T>; 3],
-    iterations: u64,
-    first: u64,
-    reproducible: bool,
-    first_setup: f64,
-    once: Samples,
-}
-
-/// Sweeps of a pass before its duration is known.
-const FIRST: u64 = 3;
-
-impl<T: Scalar> Passes<T> {
-    pub(crate) fn new(dev: &Device, name: &str, n: usize) -> Result<Self> {
-        let (start, scope) = (Instant::now(), dev.scope());
-        let ones = vec![T::one(); n];
-        let mut vectors = Vec::new();
-        for _ in 0..7 {
-            let v = scope.vector::<T>(n)?;
-            dev.upload(&ones, v)?;
-            vectors.push(v);
-        }
-        let [c, rr, other, third] = scope.cells()?;
-        let sums = [rr, other, third];
-        dev.write(c, T::from_real(TINY))?;
-        let pass = named(name, &vectors, c, sums)?;
-        let mut k = Recorder::new(dev, "pass");
-        k.each(|k| k.multi_axpy_dot(pass.count(rr)));
-        let program = k.finish()?;
-        let plan = dev.plan(program)?;
-        let (iterations, reproducible, once) = (FIRST, true, Samples::default());
-        let mut made =
-            Passes { scope, plan, sums, iterations, first: 0, reproducible, first_setup: 0.0, once };
-        made.first_setup = start.elapsed().as_secs_f64();
-        made.time()?;
-        let once = made.time()?;
-        made.iterations = (budget().as_secs_f64() / once).ceil().clamp(FIRST as f64, 1e6) as u64;
-        made.first = digest(&dev.read(&made.sums)?);
-        Ok(made)
+pub(crate) fn pass<T: Scalar>(dev: &Device, name: &str, n: usize) -> Result<Repeated<T, Scope>> {
+    let (start, scope) = (Instant::now(), dev.scope());
+    let ones = vec![T::one(); n];
+    let mut vectors = Vec::new();
+    for _ in 0..7 {
+        let v = scope.vector::<T>(n)?;
+        dev.upload(&ones, v)?;
+        vectors.push(v);
     }
-
-    /// Seconds per sweep.
-    fn time(&mut self) -> Result<f64> {
-        let start = Instant::now();
-        let run = Run { limit: self.iterations, history: &mut History::off(), watch: None };
-        self.plan.execute(run)?;
-        Ok(start.elapsed().as_secs_f64() / self.iterations as f64)
-    }
-}
-
-impl<T: Scalar> PreparedCase for Passes<T> {
-    fn round(&mut self) -> Result<()> {
-        let time = self.time()?;
-        self.once.push(time);
-        self.reproducible &= digest(&self.scope.read(&self.sums)?) == self.first;
-        Ok(())
-    }
-    fn measured(&self) -> Option<Measured> {
-        let (bytes, bits) = (self.plan.program().bytes_of(1), Some(self.first));
-        let measured = Measured::of_one(bytes, self.once.timing()?, four_digits(self.first_setup), bits);
-        Some(Measured { reproducible: self.reproducible, ..measured })
-    }
+    let [c, rr, other, third] = scope.cells()?;
+    let sums = [rr, other, third];
+    dev.write(c, T::from_real(TINY))?;
+    let pass = named(name, &vectors, c, sums)?;
+    let mut k = Recorder::new(dev, "pass");
+    k.each(|k| k.multi_axpy_dot(pass.count(rr)));
+    Repeated::new(dev.plan(k.finish()?)?, sums.to_vec(), scope, start)
 }
 
 fn named<T: Scalar>(name: &str, v: &[Vector<T>], c: Cell<T>, sums: [Cell<T>; 3]) -> Result<Pass<T>> {
@@ -135,18 +86,18 @@ fn named<T: Scalar>(name: &str, v: &[Vector<T>], c: Cell<T>, sums: [Cell<T>; 3])
 
 #[cfg(test)]
 mod tests {
-    use super::{BLAS, PASSES, Passes};
+    use super::{BLAS, PASSES, pass};
     use crate::PreparedCase;
 
     #[test]
     fn passes_move_what_the_list_says() {
         let dev = lacuna::open("cpu").unwrap();
-        for pass in PASSES.iter().chain(&BLAS) {
-            let mut made = Passes::<f64>::new(&dev, pass.name, 640).unwrap();
+        for info in PASSES.iter().chain(&BLAS) {
+            let mut made = pass::<f64>(&dev, info.name, 640).unwrap();
             made.round().unwrap();
             let m = made.measured().unwrap();
-            assert_eq!(m.bytes as usize, (pass.reads + pass.writes) * 640 * 8, "{}", pass.name);
-            assert!(m.reproducible, "{}: the vectors do not stay ones", pass.name);
+            assert_eq!(m.bytes as usize, (info.reads + info.writes) * 640 * 8, "{}", info.name);
+            assert!(m.reproducible, "{}: the vectors do not stay ones", info.name);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! An open device with the cases prepared on it.
 use crate::bandwidth::copy;
 use crate::bus::{DOWNLOAD, Transfer, UPLOAD};
-use crate::calls::{FUSED, IN_TWO, ProductAndDot};
+use crate::calls::{FUSED, IN_TWO, product_and_dot};
 use crate::number::with_type;
-use crate::pass::Passes;
+use crate::pass::pass;
 use crate::product::Products;
 use crate::solve::Solves;
 use crate::system::{Typed, with_system};
@@ -40,10 +40,10 @@ pub fn of_everything(dev: &Device, subject: &Subject, task: &Task) -> Result<Box
             Ok(with_type!(*kind, T => Box::new(Transfer::<T>::new(dev, &task.method, *n)?)))
         }
         (Subject::Vectors { kind, n }, name) => {
-            Ok(with_type!(*kind, T => Box::new(Passes::<T>::new(dev, name, *n)?)))
+            Ok(with_type!(*kind, T => Box::new(pass::<T>(dev, name, *n)?)))
         }
         (Subject::System(system), FUSED | IN_TWO) => {
-            with_system!(&**system, typed => Ok(Box::new(ProductAndDot::new(dev, typed, task)?)))
+            with_system!(&**system, typed => Ok(Box::new(product_and_dot(dev, typed, task)?)))
         }
         (Subject::System(_), _) => of_matrices(dev, subject, task),
     }
