@@ -233,6 +233,10 @@ fn bodies_in_three_dimensions_are_dissected() {
     let cost = Analysis::of(&a).unwrap().cost();
     assert!(cost.operations < 2e10, "{cost:?}");
     assert_eq!(check(&a, None).unwrap(), Kind::Fronts);
+    // Who wants the factors within less than their order takes gets no answer, and within a tenth of their time no better order.
+    assert!(Analysis::within(&a, 1e-3).unwrap().is_none());
+    let usual = Analysis::within(&a, 0.05).unwrap().unwrap();
+    assert!(usual.cost().operations > 2e10);
 }
 
 #[test]
