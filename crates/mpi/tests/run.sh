@@ -54,7 +54,7 @@ refuses() {
 }
 
 faults() {
-  local run=("$@") solve=(solve gen:poisson2d:400x400 --method cg --precond none --rtol 1e-300 --max-iters 1000000 -q)
+  local run=("$@") solve=(solve gen:poisson1d:2000000 --method cg --precond none --rtol 1e-300 --max-iters 1000000 -q)
   refuses "rank 1 has" "${run[@]}" -n 1 "$work/several" solve gen:poisson2d:60x60 -q : -n 1 "$work/several" solve gen:poisson2d:61x60 -q
   refuses "only .lacuna solve. runs on several processes" "${run[@]}" -n 2 "$work/several" info gen:poisson2d:60x60
   refuses ".tune. is not for several processes" "${run[@]}" -n 2 "$work/several" solve gen:poisson2d:60x60 --format tune
@@ -62,7 +62,7 @@ faults() {
   refuses "no such file\|No such file\|cannot\|not found" "${run[@]}" -n 2 "$work/several" solve "$work/none.mtx"
   refuses "built without MPI" "${run[@]}" -n 2 "$work/one" solve gen:poisson2d:60x60
   # Another file on one of them.
-  "$work/one" generate gen:poisson2d:60x60 "$work/a.mtx" -q 2>/dev/null || "$work/one" generate gen:poisson2d:60x60 "$work/a.mtx"
+  "$work/one" generate gen:poisson2d:60x60 --output "$work/a.mtx" >"$work/err" 2>&1 || { cat "$work/err"; fail "no file"; }
   mkdir -p "$work/0" "$work/1"
   cp "$work/a.mtx" "$work/0/a.mtx"
   sed 's/^\(2 1 \).*/\1-0.5/' "$work/a.mtx" >"$work/1/a.mtx"
@@ -70,9 +70,14 @@ faults() {
   chmod +x "$work/each"
   refuses "the matrix and the vectors: rank 1 has" "${run[@]}" -n 2 "$work/each" solve a.mtx -q
   # One of them is killed.
-  ("${run[@]}" -n 2 "$work/several" "${solve[@]}" >"$work/out" 2>&1; echo $? >"$work/code") &
-  sleep 3
-  pkill -KILL -n -f "$work/several" || fail "nothing to kill"
+  (
+    code=0
+    "${run[@]}" -n 2 "$work/several" "${solve[@]}" </dev/null >"$work/out" 2>&1 || code=$?
+    echo $code >"$work/code"
+  ) &
+  for _ in $(seq 100); do pgrep -f "^$work/several" >/dev/null && break; sleep 0.1; done
+  sleep 1
+  pkill -KILL -n -f "^$work/several" || fail "nothing to kill"
   for _ in $(seq 100); do [ -f "$work/code" ] && break; sleep 0.1; done
   [ -f "$work/code" ] && [ "$(cat "$work/code")" -ne 0 ] || fail "went on after one of two was killed"
   rm "$work/code"
