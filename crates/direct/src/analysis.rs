@@ -92,13 +92,21 @@ impl Analysis {
     /// # Errors
     /// As [`Analysis::of`]. [`Error::Entry`] if the kind needs a Hermitian matrix.
     pub fn as_kind<W: Number>(a: &Csr<W>, kind: Kind) -> Result<Self> {
-        compiled_here!(W: Number [f64, Complex64], |a: &Csr<W>, kind: Kind| -> Result<Analysis> {
+        Analysis::as_kind_within(a, kind, f64::INFINITY)?.ok_or_else(|| failed("it has no order"))
+    }
+
+    /// The same for factors that are only wanted if they take so many seconds at most; see [`Analysis::within`].
+    ///
+    /// # Errors
+    /// As [`Analysis::as_kind`].
+    pub fn as_kind_within<W: Number>(a: &Csr<W>, kind: Kind, seconds: f64) -> Result<Option<Self>> {
+        compiled_here!(W: Number [f64, Complex64], |a: &Csr<W>, kind: Kind, seconds: f64| -> Result<Option<Analysis>> {
             check_square(a)?;
             if matches!(kind, Kind::Cholesky | Kind::Symmetric) {
                 check_hermitian(OPERATION, a)?;
             }
-            Analysis::planned(a, kind, f64::INFINITY)?.ok_or_else(|| failed("it has no order"))
-        })(a, kind)
+            Analysis::planned(a, kind, seconds)
+        })(a, kind, seconds)
     }
 
     /// For a kind whose needs the matrix meets; see [`Analysis::within`].

@@ -1,7 +1,7 @@
 //! Hermitian factorisations by `faer`: `L Lᴴ`, and `L B Lᴴ` with pivots of one and two rows within supernodes.
 use crate::cost::{Cost, Count};
 use crate::failure::{failed, filled, guarded, memory, refused, with_room};
-use crate::order::{by_minimum_degree, dissected};
+use crate::order::{by_minimum_degree, dissected, is_hopeless};
 use crate::{Inertia, Number};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::perm::PermRef;
@@ -67,6 +67,9 @@ impl HermitianPlan {
                 return counted(SymmetricOrdering::Identity).map(Some);
             }
             let Some(usual) = by_minimum_degree(n, &ptr, &columns, within)? else { return Ok(None) };
+            if is_hopeless(usual.count.operations, within) {
+                return Ok(None);
+            }
             let mut best = in_order(&usual.order)?;
             // The operations of LU factors are counted.
             if let Some(other) = dissected(n, &ptr, &columns, within, (best.2, 2.0 * best.1.operations))? {

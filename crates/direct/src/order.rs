@@ -42,6 +42,11 @@ pub(crate) fn by_minimum_degree(n: usize, ptr: &[u32], rows: &[u32], within: f64
     Ok(Some(Order { order: found.order, count }))
 }
 
+/// Whether not even the best order is expected to bring factors of so many operations of LU within so many seconds.
+pub(crate) fn is_hopeless(operations: f64, within: f64) -> bool {
+    LEAST * 0.5 * OPERATION * operations > within
+}
+
 fn too_large() -> Error {
     unsupported("the matrix has too many entries for an order of elimination")
 }

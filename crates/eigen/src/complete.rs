@@ -7,13 +7,16 @@ use crate::shift::{Shifted, shifted};
 use crate::small::Small;
 use lacuna_engine::{Error, LinOp, Reason, Result, Scalar};
 use lacuna_formats::{Csr, parallel};
-use std::time::Duration;
+use lacuna_solvers::auto::seconds_of_iteration;
 
 /// A method that searches one end of the spectrum.
 pub(crate) type Method<'m, T> = dyn Fn(&Search<'_, T>, Watching<'_>) -> Result<Found<T>> + 'm;
 
-/// A count takes no longer than the search did, or than this.
+/// A count takes no longer than the search is expected to take, or than this many seconds.
 const LEAST: f64 = 0.5;
+/// Passes over the vectors of a search for each product, and products of the cost of a preconditioner.
+const PASSES: usize = 24;
+const PRECONDITIONING: u64 = 5;
 /// Eigenvalues this near to each other, beside the largest of those found, are taken for equal when they are counted.
 pub(crate) const APART: f64 = 1e-9;
 
@@ -37,7 +40,8 @@ pub(crate) struct Completeness<'a, T: Scalar> {
     pub(crate) largest: bool,
     pub(crate) check: Check,
     pub(crate) wanted: usize,
-    pub(crate) took: Duration,
+    /// Whether vectors are in the memory of the host.
+    pub(crate) on_host: bool,
 }
 
 impl<T: Scalar> Completeness<'_, T> {
@@ -81,6 +85,14 @@ impl<T: Scalar> Completeness<'_, T> {
         })
     }
 
+    /// Seconds that the search is expected to take. What is decided by them does not depend on a clock.
+    fn expected(&self, found: &Found<T>) -> f64 {
+        let product = self.a.nnz() * (size_of::<T>() + size_of::<u32>());
+        let bytes = product + PASSES * self.a.rows() * size_of::<T>();
+        let seconds = seconds_of_iteration(bytes, self.on_host);
+        (found.products + PRECONDITIONING * found.preconditionings) as f64 * seconds
+    }
+
     /// Counts how many are missing before the last value that was wanted, which may have equals that nobody asked for; or why that
     /// cannot be done.
     fn count(&self, found: &Found<T>, goal: Goal) -> Result<std::result::Result<usize, String>> {
@@ -90,14 +102,13 @@ impl<T: Scalar> Completeness<'_, T> {
         let last = signed(values[self.wanted - 1]);
         let size = values.iter().map(|v| v.abs()).fold(0.0, f64::max);
         let sigma = last - (APART * size).max(8.0 * goal.of(last)).max(f64::MIN_POSITIVE);
-        let analysed = match shifted(self.a, self.b, signed(sigma)).and_then(Shifted::new) {
-            Ok(analysed) => analysed,
+        let most = if self.check == Check::Counted { f64::INFINITY } else { self.expected(found).max(LEAST) };
+        let wanted = |shifted| Shifted::within(shifted, most);
+        let analysed = match shifted(self.a, self.b, signed(sigma)).and_then(wanted) {
+            Ok(Some(analysed)) => analysed,
+            Ok(None) => return Ok(Err("factors of a shifted matrix cost too much".into())),
             Err(error) => return Ok(Err(error.to_string())),
         };
-        let most = if self.check == Check::Counted { f64::MAX } else { self.took.as_secs_f64().max(LEAST) };
-        if analysed.seconds() > most {
-            return Ok(Err("factors of a shifted matrix would take longer than the search".into()));
-        }
         let inertia = match analysed.factors::<T>() {
             Ok(factors) => factors.inertia().filter(|inertia| inertia.zero == 0),
             Err(error) => return Ok(Err(error.to_string())),

@@ -52,22 +52,24 @@ impl<W: Scalar> Shifted<W> {
     /// # Errors
     /// As [`Analysis::as_kind`].
     pub(crate) fn new(matrix: Csr<W>) -> Result<Self> {
-        let any: &dyn Any = &matrix;
-        let analysis = match (any.downcast_ref::<Csr<f64>>(), any.downcast_ref::<Csr<Complex64>>()) {
-            (Some(a), _) => Analysis::as_kind(a, Kind::Symmetric),
-            (_, Some(a)) => Analysis::as_kind(a, Kind::Symmetric),
-            _ => Err(not_double()),
-        }?;
+        let analysis = analysed(&matrix, f64::INFINITY)?;
+        let analysis = analysis.ok_or_else(|| Error::Unsupported {
+            operation: "factors of a shifted matrix".into(),
+            message: "no order of elimination was found".into(),
+        })?;
         Ok(Shifted { matrix, analysis })
     }
-    /// Seconds that the factors are expected to take; infinite beyond the limits.
-    pub(crate) fn seconds(&self) -> f64 {
-        let cost = self.analysis.cost();
-        if cost.bytes > LIMITS.bytes || cost.operations > LIMITS.operations {
-            f64::INFINITY
-        } else {
-            cost.seconds
-        }
+    /// The same if the factors are expected to take so many seconds at most, within the limits.
+    ///
+    /// # Errors
+    /// As [`Analysis::as_kind`].
+    pub(crate) fn within(matrix: Csr<W>, seconds: f64) -> Result<Option<Self>> {
+        let fits = |analysis: &Analysis| {
+            let cost = analysis.cost();
+            cost.seconds <= seconds && cost.bytes <= LIMITS.bytes && cost.operations <= LIMITS.operations
+        };
+        let analysis = analysed(&matrix, seconds)?.filter(fits);
+        Ok(analysis.map(|analysis| Shifted { matrix, analysis }))
     }
     /// The factors.
     ///
@@ -82,6 +84,16 @@ impl<W: Scalar> Shifted<W> {
             (_, Some(a)) => Ok(Box::new(Factors::new(a, analysis, &LIMITS, check)?)),
             _ => Err(not_double()),
         }
+    }
+}
+
+/// An order for factors as a Hermitian matrix that are wanted within so many seconds; none if that is out of reach.
+fn analysed<W: Scalar>(matrix: &Csr<W>, seconds: f64) -> Result<Option<Analysis>> {
+    let any: &dyn Any = matrix;
+    match (any.downcast_ref::<Csr<f64>>(), any.downcast_ref::<Csr<Complex64>>()) {
+        (Some(a), _) => Analysis::as_kind_within(a, Kind::Symmetric, seconds),
+        (_, Some(a)) => Analysis::as_kind_within(a, Kind::Symmetric, seconds),
+        _ => Err(not_double()),
     }
 }
 

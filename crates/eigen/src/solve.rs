@@ -217,7 +217,6 @@ impl<'d, T: Scalar> Task<'d, T> {
         watch: &mut dyn FnMut(EigenProgress) -> ControlFlow<()>,
     ) -> Result<Sum<T>> {
         let wanted = self.problem.count;
-        let searching = Instant::now();
         let mut told = |what: &'static str, iterations: u64, converged: usize, worst: f64| {
             watch(EigenProgress { what, iterations, converged, of: wanted, worst })
         };
@@ -228,7 +227,7 @@ impl<'d, T: Scalar> Task<'d, T> {
             largest: search.largest,
             check: self.problem.check,
             wanted,
-            took: searching.elapsed(),
+            on_host: self.dev.info().memory.is_none(),
         };
         // What comes after those that were wanted has not converged.
         found.values.truncate(wanted);

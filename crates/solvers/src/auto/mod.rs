@@ -41,6 +41,7 @@ pub use choice::{MethodChoice, PreconditionerChoice};
 pub use continuation::Watching;
 pub use facts::Facts;
 pub use operator::OperatorSolver;
+pub use pace::seconds_of_iteration;
 pub use plan::{Asked, Candidate, Cost, Plan, When, plan};
 pub use refine::{Refined, Refinement};
 pub use request::{Request, check_method, check_preconditioner};

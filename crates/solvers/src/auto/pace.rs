@@ -10,8 +10,8 @@ const ON_DEVICE: (f64, f64) = (8e-6, 2e12);
 /// The largest traffic of an iteration whose data stay in the caches.
 const CACHES: usize = 8 << 20;
 
-/// Seconds of an iteration that moves so many bytes.
-pub(super) fn seconds_of_iteration(bytes: usize, on_host: bool) -> f64 {
+/// Seconds that an iteration is expected to take which moves so many bytes, on the host or on a separate device.
+pub fn seconds_of_iteration(bytes: usize, on_host: bool) -> f64 {
     let (latency, bandwidth) = match on_host {
         true if bytes <= CACHES => IN_CACHE,
         true => ON_HOST,
