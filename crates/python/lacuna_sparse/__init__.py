@@ -11,6 +11,7 @@ itself. The functions named as in ``scipy.sparse.linalg`` take the same argument
 True
 """
 
+from ._eigen import EigenNotConverged, EigenResult, eigen, eigs, eigsh, lobpcg, svds
 from ._operand import Csr
 from ._results import NotConverged, Reason, Trial
 from ._scipy import bicg, bicgstab, cg, cgs, gmres, lsmr, lsqr, minres, qmr, spsolve, tfqmr
@@ -23,6 +24,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Csr",
+    "EigenNotConverged",
+    "EigenResult",
     "NotConverged",
     "Preconditioner",
     "Reason",
@@ -35,8 +38,12 @@ __all__ = [
     "cg",
     "cgs",
     "devices",
+    "eigen",
+    "eigs",
+    "eigsh",
     "gmres",
     "info",
+    "lobpcg",
     "lsmr",
     "lsqr",
     "methods",
@@ -46,6 +53,7 @@ __all__ = [
     "read",
     "solve",
     "spsolve",
+    "svds",
     "tfqmr",
     "write",
 ]

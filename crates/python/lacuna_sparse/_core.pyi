@@ -4,7 +4,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, final
 
 from numpy.typing import NDArray
 
-__all__ = ["Matrix", "Preconditioner", "Report", "System", "advise", "devices", "dlpack_tensor", "methods", "norm", "preconditioners"]
+__all__ = ["Matrix", "Preconditioner", "Report", "System", "advise", "devices", "dlpack_tensor", "methods", "norm", "preconditioners", "spectrum"]
 
 _Array = NDArray[Any]
 _Listed = Tuple[str, str, List[Tuple[str, str, str]]]
@@ -134,3 +134,8 @@ def dlpack_tensor(object: Any) -> Tuple[int, List[int], Optional[List[int]], str
 def methods() -> List[_Listed]: ...
 def preconditioners() -> List[_Listed]: ...
 def norm(char: str, array: _Array) -> float: ...
+def spectrum(
+    what: str, matrix: Matrix, count: int, which: str, sigma: Tuple[float, float], mass: Optional[Matrix], method: str, preconditioner: str,
+    rtol: Optional[float], max_iters: Optional[int], complete: str, seed: int, start: Optional[_Array], start_char: str,
+    device_name: Optional[str], threads: Optional[int],
+) -> Dict[str, Any]: ...

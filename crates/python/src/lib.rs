@@ -1,6 +1,7 @@
 //! The extension module of the Python package `lacuna_sparse`: its classes and functions take arrays that the package has made
 //! contiguous and of one of the four number types. What is computed is computed by the facade, `lacuna::dynamic`.
 mod arrays;
+mod eigen;
 mod errors;
 mod functions;
 mod gpu;
@@ -16,6 +17,8 @@ use pyo3::pymodule;
 /// The core of `lacuna_sparse`.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::eigen::spectrum;
     #[pymodule_export]
     use super::functions::{advise, devices, methods, norm, preconditioners};
     #[pymodule_export]

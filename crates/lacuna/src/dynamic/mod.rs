@@ -24,6 +24,8 @@ mod advise;
 mod bytes;
 mod derived;
 mod device;
+#[cfg(feature = "eigen")]
+mod eigen;
 mod matrix;
 mod operator;
 mod preconditioner;
@@ -33,6 +35,8 @@ mod system;
 pub use advise::advise;
 pub use bytes::{bytes_of, bytes_of_mut, norm};
 pub use device::open;
+#[cfg(feature = "eigen")]
+pub use eigen::{Sought, Spectrum, eigen, general, svd};
 pub use matrix::{Indices, Matrix};
 pub use operator::{
     Failure, Function, Functions, Observing, Operator, Precondition, ShowBytes, ShowResidual,

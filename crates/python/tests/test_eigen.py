@@ -1,0 +1,82 @@
+"""Eigenvalues and singular values, beside SciPy's and dense ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.sparse.linalg as sl
+from conftest import convection, poisson
+
+import lacuna_sparse as la
+
+
+def test_eigsh_agrees_with_dense_values_at_both_ends() -> None:
+    A = poisson(25)
+    dense = np.linalg.eigvalsh(A.toarray())
+    for which, expected in (
+        ("SA", dense[:5]),
+        ("LA", dense[-5:]),
+        ("SM", dense[:5]),
+        ("LM", dense[-5:]),
+        ("BE", np.r_[dense[:2], dense[-3:]]),
+    ):
+        w, v = la.eigsh(A, 5, which=which)
+        assert np.allclose(w, expected, rtol=1e-8), which
+        assert np.allclose(A @ v, v * w, atol=1e-6) and np.allclose(v.T @ v, np.eye(5), atol=1e-10)
+    shifted = A - 3 * sp.eye_array(625)
+    values = np.linalg.eigvalsh(shifted.toarray())
+    largest = np.sort(values[np.argsort(-np.abs(values))[:4]])
+    assert np.allclose(la.eigsh(shifted, 4, return_eigenvectors=False), largest, rtol=1e-8)
+    near = la.eigsh(A, 4, sigma=2.1, return_eigenvectors=False)
+    assert np.allclose(near, np.sort(dense[np.argsort(np.abs(dense - 2.1))[:4]]), rtol=1e-8)
+
+
+def test_a_mass_matrix_and_what_is_refused() -> None:
+    A, M = poisson(25), sp.diags_array(np.linspace(1, 3, 625))
+    for sigma, which in ((None, "SA"), (0.0, "LM")):
+        ours = la.eigsh(A, 3, M=M, sigma=sigma, which=which, return_eigenvectors=False)
+        theirs = sl.eigsh(A, 3, M=M, sigma=0.0, return_eigenvectors=False)
+        assert np.allclose(ours, np.sort(theirs), rtol=1e-7)
+    with pytest.raises(TypeError):
+        la.eigsh(sl.aslinearoperator(A))
+    with pytest.raises(NotImplementedError):
+        la.eigsh(A, OPinv=sl.aslinearoperator(A), sigma=0)
+    with pytest.raises(ValueError):
+        la.eigsh(A, which="XX")
+    with pytest.raises(la.EigenNotConverged) as short:
+        la.lobpcg(A, np.ones((625, 1)), largest=False, maxiter=2)
+    assert short.value.outcome["reason"] == "limit" and len(short.value.eigenvalues) == 0
+
+
+def test_eigs_agrees_with_dense_values() -> None:
+    A = convection(18)
+    dense = np.linalg.eigvals(A.toarray())
+    for which, key in (("LM", -np.abs(dense)), ("LR", -dense.real), ("SR", dense.real), ("SM", np.abs(dense))):
+        w, v = la.eigs(A, 4, which=which)
+        expected = dense[np.argsort(key)[:4]]
+        off = np.abs(w[:, None] - expected[None, :]).min(axis=1) / np.abs(w)
+        # Of a pair of conjugates one may be cut off.
+        assert (off < 1e-6).sum() >= 3, (which, w, expected)
+        assert np.allclose(A @ v, v * w, atol=1e-6)
+
+
+def test_svds_agrees_with_dense_values() -> None:
+    A = sp.random_array((400, 300), density=0.02, rng=np.random.default_rng(3)).tocsr()
+    dense = np.linalg.svd(A.toarray(), compute_uv=False)
+    u, s, vh = la.svds(A, 4)
+    assert np.allclose(s, np.sort(dense[:4]), rtol=1e-8) and np.allclose(A @ vh.T, u * s, atol=1e-8)
+    square = convection(18)
+    smallest = np.sort(np.linalg.svd(square.toarray(), compute_uv=False))[:3]
+    assert np.allclose(la.svds(square, 3, which="SM", return_singular_vectors=False), smallest, rtol=1e-8)
+    with pytest.raises(ValueError):
+        la.svds(A, 3, which="SM")
+
+
+def test_results_say_how_they_came_about() -> None:
+    found = la.eigen(poisson(30), 4, preconditioner="amg")
+    assert found.converged and found.complete.startswith("complete: counted") and found.met.all()
+    warm = la.eigen(poisson(30), 4, start=found.vectors)
+    assert warm.iterations < found.iterations
+    single = la.eigen(poisson(30).astype(np.float32), 2)
+    assert single.vectors.dtype == np.float32 and np.allclose(single.values, found.values[:2], rtol=1e-3)
