@@ -225,6 +225,26 @@ pub fn wide_passes<T: Scalar>(make: fn() -> Device) {
     });
 }
 
+/// More passes in a row than the vectors, terms and sums that one sweep takes: they share as many sweeps as it needs.
+pub fn many_passes_in_a_row<T: Scalar>(make: fn() -> Device) {
+    on_both!(make, "many passes in a row", |dev| {
+        let (mut rng, n, many) = (Rng::new(3), 701, 45);
+        let triples: Vec<_> =
+            (0..many).map(|_| std::array::from_fn::<_, 3, _>(|_| upload(dev, &rng.vector::<T>(n)))).collect();
+        let values = cells_of(dev, &rng.vector::<T>(many));
+        let squares = cells_of(dev, &vec![T::one(); many]);
+        run(dev, 1, |k| {
+            for ((&[r, ax, x], &value), &square) in triples.iter().zip(&values).zip(&squares) {
+                k.multi_axpy_dot(Pass::new("residual").set(r, ax - value * x).dot(square, r, r));
+            }
+        });
+        let mut trace = Trace::new();
+        trace.cells(dev, "squares".to_string(), &squares);
+        triples.iter().for_each(|triple| trace.vector(dev, "r".to_string(), triple[0]));
+        trace
+    });
+}
+
 /// Formulas before the updates provide their coefficients; formulas after the dot products see their values.
 pub fn formulas_around<T: Scalar>(make: fn() -> Device) {
     on_both!(make, "formulas around", |dev| {

@@ -7,13 +7,13 @@ use crate::shift::{Shifted, shifted};
 use crate::small::Small;
 use lacuna_engine::{Error, LinOp, Reason, Result, Scalar};
 use lacuna_formats::{Csr, parallel};
-use lacuna_solvers::auto::seconds_of_iteration;
+use lacuna_solvers::auto::{seconds_of_counting, seconds_of_iteration};
 
 /// A method that searches one end of the spectrum.
 pub(crate) type Method<'m, T> = dyn Fn(&Search<'_, T>, Watching<'_>) -> Result<Found<T>> + 'm;
 
 /// A count takes no longer than the search is expected to take, or than this many seconds.
-const LEAST: f64 = 0.5;
+const LEAST: f64 = 0.1;
 /// Passes over the vectors of a search for each product, and products of the cost of a preconditioner.
 const PASSES: usize = 24;
 const PRECONDITIONING: u64 = 5;
@@ -103,10 +103,14 @@ impl<T: Scalar> Completeness<'_, T> {
         let size = values.iter().map(|v| v.abs()).fold(0.0, f64::max);
         let sigma = last - (APART * size).max(8.0 * goal.of(last)).max(f64::MIN_POSITIVE);
         let most = if self.check == Check::Counted { f64::INFINITY } else { self.expected(found).max(LEAST) };
+        let costly = || Ok(Err("factors of a shifted matrix cost too much".into()));
+        if seconds_of_counting((self.a.rows(), self.a.nnz())) > most {
+            return costly();
+        }
         let wanted = |shifted| Shifted::within(shifted, most);
         let analysed = match shifted(self.a, self.b, signed(sigma)).and_then(wanted) {
             Ok(Some(analysed)) => analysed,
-            Ok(None) => return Ok(Err("factors of a shifted matrix cost too much".into())),
+            Ok(None) => return costly(),
             Err(error) => return Ok(Err(error.to_string())),
         };
         let inertia = match analysed.factors::<T>() {

@@ -1,11 +1,10 @@
 //! Thick-restart Lanczos: the extreme eigenvalues of a Hermitian operator.
 use crate::programs::Programs;
-use crate::search::{Found, Search, Watching};
+use crate::search::{self, Found, Search, Watching};
 use crate::small::Small;
 use lacuna_engine::{
     Basis, Cell, Cells, Device, Error, LinOp, Owned, Pass, Reason, Recorder, Result, Scalar, Vector,
 };
-use lacuna_solvers::hashed;
 
 /// A norm of a new vector that is this small beside the largest value has found an invariant subspace, in units of
 /// [`Scalar::EPSILON`].
@@ -120,10 +119,7 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
         for _ in 0..8 {
             let vector = match self.search.start.first().filter(|_| self.drawn == 0) {
                 Some(vector) => vector.clone(),
-                None => {
-                    let index = 2 * self.drawn + 4096 * self.search.seed as usize;
-                    (0..n).map(|row| T::from_parts(hashed(row, index), hashed(row, index + 1))).collect()
-                }
+                None => search::drawn(n, self.search.seed, self.drawn),
             };
             self.drawn += 1;
             self.dev().upload(&vector, v.column(j))?;

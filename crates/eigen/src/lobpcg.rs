@@ -1,9 +1,8 @@
 //! LOBPCG with a robust basis: the smallest or largest eigenvalues of `A x = λ B x`, Hermitian, `B` positive definite.
 use crate::block::Block;
-use crate::search::{Found, Goal, Search, Watching};
+use crate::search::{self, Found, Goal, Search, Watching};
 use crate::small::Small;
 use lacuna_engine::{Error, Reason, Result, Scalar};
-use lacuna_solvers::hashed;
 
 /// Iterations after which products with `A` and `B` are made anew.
 const RENEWED: u64 = 32;
@@ -79,9 +78,8 @@ impl<T: Scalar> Lobpcg<'_, '_, T> {
                 match start.get(j).filter(|_| drawn == 0) {
                     Some(vector) => self.block.upload(j, vector)?,
                     None => {
-                        let vector = 2 * (drawn * self.m + j) + 4096 * self.search.seed as usize;
-                        let number = |row| T::from_parts(hashed(row, vector), hashed(row, vector + 1));
-                        self.block.upload(j, &(0..n).map(number).collect::<Vec<_>>())?;
+                        let vector = search::drawn::<T>(n, self.search.seed, drawn * self.m + j);
+                        self.block.upload(j, &vector)?;
                     }
                 }
             }

@@ -1,6 +1,7 @@
 //! What the methods of this crate are given, and what they return.
 use lacuna_engine::{Device, Format, LinOp, Matrix, Owned, Reason, Result, Scalar};
-use lacuna_formats::{Csr, Structure, choose_format, convert};
+use lacuna_formats::{Csr, Structure, choose_format, convert, parallel};
+use lacuna_solvers::hashed;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -42,6 +43,15 @@ pub(crate) struct Found<T> {
     pub(crate) preconditionings: u64,
     /// The largest residual over its goal, for each iteration or cycle.
     pub(crate) history: Vec<f64>,
+}
+
+/// Elements that a task draws.
+const GRAIN: usize = 4096;
+
+/// Vector number `index` of a seed: hashed numbers, so that it is the same everywhere.
+pub(crate) fn drawn<T: Scalar>(n: usize, seed: u32, index: usize) -> Vec<T> {
+    let index = 2 * index + 4096 * seed as usize;
+    parallel::collect(n, GRAIN, |row| T::from_parts(hashed(row, index), hashed(row, index + 1)))
 }
 
 /// A matrix on a device, in the format that suits it.

@@ -194,7 +194,20 @@ impl<'d, T: Scalar> Task<'d, T> {
         let this = &*self;
         let (b, m) = (b.as_ref().map(|b| b as &dyn LinOp<T>), m.as_ref().map(|m| m as &dyn LinOp<T>));
         let method = |search: &Search<'_, T>, watch: crate::search::Watching<'_>| lobpcg(search, watch);
-        Ok((this.completed(this.search(&a, b, m), &method, watch)?, setup))
+        let sum = this.completed(this.search(&a, b, m), &method, watch)?;
+        if sum.found.reason != Reason::Stagnated || m.is_none() || self.problem.preconditioner != "auto" {
+            return Ok((sum, setup));
+        }
+        // That of a matrix which is not definite may be none.
+        self.notes.push("the search with a preconditioner stagnated: another without one".into());
+        let mut other = match b {
+            None => self.by_products(watch)?.0,
+            Some(_) => self.completed(self.search(&a, b, None), &method, watch)?,
+        };
+        other.found.iterations += sum.found.iterations;
+        other.found.products += sum.found.products;
+        other.found.preconditionings += sum.found.preconditionings;
+        Ok((other, setup))
     }
 
     fn by_products(

@@ -34,7 +34,8 @@ pub(crate) fn quality<T: Scalar>(
         None => Ok(x.clone()),
     });
     let images: Vec<Vec<T::Wide>> = images.collect::<Result<_>>()?;
-    let lengths: Vec<f64> = vectors.iter().zip(&images).map(|(x, bx)| dot(x, bx).re().sqrt()).collect();
+    let pairs = vectors.iter().zip(&images);
+    let lengths: Vec<f64> = parallel::map(pairs, |(x, bx)| dot(x, bx).re().sqrt());
     let residuals = vectors.iter().zip(&images).zip(values).zip(&lengths);
     let residuals = residuals.map(|(((x, bx), value), length)| {
         let by = <T::Wide as Scalar>::from_real(*value);
@@ -84,22 +85,21 @@ pub(crate) fn residual_and_angles<T: Scalar>(
 /// # Errors
 /// As [`quality`].
 pub(crate) fn normalise<T: Scalar>(b: Option<&Csr<T>>, vectors: &mut [Vec<T>]) -> Result<()> {
-    for x in vectors {
+    parallel::map(vectors.iter_mut(), |x| {
         let image = b.map(|b| b.times(x)).transpose()?;
-        let whole: f64 =
-            x.iter().zip(image.as_deref().unwrap_or(x)).map(|(x, bx)| (x.conj() * *bx).re()).sum();
+        let weighed = x.iter().zip(image.as_deref().unwrap_or(x));
+        let whole: f64 = weighed.map(|(x, bx)| (x.conj() * *bx).re()).sum();
         let square = |v: &T| v.re() * v.re() + v.im() * v.im();
-        let largest = x
-            .iter()
-            .copied()
-            .fold(T::zero(), |largest, v| if square(&v) > square(&largest) { v } else { largest });
+        let larger = |most: T, v: &T| if square(v) > square(&most) { *v } else { most };
+        let largest = x.iter().fold(T::zero(), larger);
         let size = square(&largest).sqrt();
-        if !(whole > 0.0 && size > 0.0) {
-            continue;
+        if whole > 0.0 && size > 0.0 {
+            let by = 1.0 / (size * whole.sqrt());
+            let phase = T::from_parts(largest.re() * by, -largest.im() * by);
+            x.iter_mut().for_each(|v| *v *= phase);
         }
-        let by = 1.0 / (size * whole.sqrt());
-        let phase = T::from_parts(largest.re() * by, -largest.im() * by);
-        x.iter_mut().for_each(|v| *v *= phase);
-    }
-    Ok(())
+        Ok(())
+    })
+    .into_iter()
+    .collect()
 }

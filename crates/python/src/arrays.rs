@@ -1,7 +1,7 @@
 //! Arrays of NumPy as bytes and indices.
 use lacuna::dynamic::{Indices, bytes_of, bytes_of_mut};
 use lacuna::{Complex32, Complex64, NumberType};
-use numpy::{PyArray1, PyReadonlyArray1, PyReadwriteArray1};
+use numpy::{Element, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -100,14 +100,19 @@ impl<'py> NumbersMut<'py> {
     }
 }
 
-/// A new array with the numbers in bytes.
+/// A new array with the numbers in bytes, which may lie anywhere.
 pub(crate) fn array<'py>(py: Python<'py>, kind: NumberType, bytes: &[u8]) -> Bound<'py, PyAny> {
     match kind {
-        NumberType::F32 => PyArray1::<f32>::from_slice(py, bytemuck::cast_slice(bytes)).into_any(),
-        NumberType::F64 => PyArray1::<f64>::from_slice(py, bytemuck::cast_slice(bytes)).into_any(),
-        NumberType::C32 => PyArray1::<Complex32>::from_slice(py, bytemuck::cast_slice(bytes)).into_any(),
-        NumberType::C64 => PyArray1::<Complex64>::from_slice(py, bytemuck::cast_slice(bytes)).into_any(),
+        NumberType::F32 => copied::<f32>(py, bytes),
+        NumberType::F64 => copied::<f64>(py, bytes),
+        NumberType::C32 => copied::<Complex32>(py, bytes),
+        NumberType::C64 => copied::<Complex64>(py, bytes),
     }
+}
+
+fn copied<'py, T: bytemuck::Pod + Element>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyAny> {
+    let numbers: Vec<T> = bytemuck::pod_collect_to_vec(bytes);
+    PyArray1::from_vec(py, numbers).into_any()
 }
 
 /// An array of indices.

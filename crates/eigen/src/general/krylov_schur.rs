@@ -2,12 +2,11 @@
 use super::schur::Schur;
 use crate::lanczos::EXHAUSTED;
 use crate::programs::{Programs, execute};
-use crate::search::Watching;
+use crate::search::{self, Watching};
 use crate::small::{Small, length};
 use lacuna_engine::{
     Basis, Cells, Complex64, Device, Error, LinOp, Owned, Pass, Reason, Recorder, Result, Scalar,
 };
-use lacuna_solvers::hashed;
 
 /// Cycles without progress after which the search ends.
 const PATIENCE: u64 = 100;
@@ -102,14 +101,11 @@ impl KrylovSchur<'_, '_> {
         k.multi_axpy_dot(Pass::new("normalise").set(w, w / norm));
         let mut plan = dev.plan(k.finish()?)?;
         for _ in 0..8 {
-            let given = self.search.start.filter(|_| self.drawn == 0);
-            let index = 2 * self.drawn + 4096 * self.search.seed as usize;
-            let number = |row| Complex64::new(hashed(row, index), hashed(row, index + 1));
-            self.drawn += 1;
-            match given {
+            match self.search.start.filter(|_| self.drawn == 0) {
                 Some(start) => dev.upload(start, w)?,
-                None => dev.upload(&(0..v.len).map(number).collect::<Vec<_>>(), w)?,
+                None => dev.upload(&search::drawn::<Complex64>(v.len, self.search.seed, self.drawn), w)?,
             }
+            self.drawn += 1;
             execute(&mut plan)?;
             let left = dev.read(&[norm])?[0].re;
             if left.is_finite() && left > f64::EPSILON.sqrt() {

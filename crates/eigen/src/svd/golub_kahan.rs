@@ -2,12 +2,11 @@
 use crate::jacobi::SmallSvd;
 use crate::lanczos::EXHAUSTED;
 use crate::programs::{Programs, execute};
-use crate::search::{Goal, Watching};
+use crate::search::{self, Goal, Watching};
 use crate::small::Small;
 use lacuna_engine::{
     Basis, Cell, Cells, Device, Error, LinOp, Owned, Pass, Reason, Recorder, Result, Scalar,
 };
-use lacuna_solvers::hashed;
 
 /// Cycles without progress after which the search ends.
 const PATIENCE: u64 = 100;
@@ -148,10 +147,8 @@ impl<T: Scalar> GolubKahan<'_, '_, T> {
         orthogonalise(&mut k, v, [cells.take(j), cells.part(j, j)], v.column(j), cells.at(2 * j));
         let mut plan = dev.plan(k.finish()?)?;
         for _ in 0..8 {
-            let index = 2 * self.drawn + 4096 * self.search.seed as usize;
-            let number = |row| T::from_parts(hashed(row, index), hashed(row, index + 1));
+            dev.upload(&search::drawn::<T>(v.len, self.search.seed, self.drawn), v.column(j))?;
             self.drawn += 1;
-            dev.upload(&(0..v.len).map(number).collect::<Vec<_>>(), v.column(j))?;
             execute(&mut plan)?;
             let left = dev.read(&[cells.at(2 * j)])?[0].re();
             if left.is_finite() && left > T::EPSILON.sqrt() {

@@ -16,6 +16,11 @@ use crate::expr::pass::Statement;
 use crate::{Cell, Error, Number, NumberType, Reason, Result, Test, Vector};
 use std::borrow::Cow;
 
+/// Vectors, terms and dot products that passes have together if they share a sweep: what the kernels of every device take.
+const MOST_VECTORS: usize = 32;
+const MOST_TERMS: usize = 96;
+const MOST_DOTS: usize = 32;
+
 /// The coefficient of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coefficient {
@@ -211,6 +216,9 @@ impl Sweep {
         if next.is_scalar() {
             return true; // evaluated after everything here, as it would be on its own
         }
+        if self.is_full_with(next) {
+            return false;
+        }
         let summed = |v: Vector| self.dots.iter().any(|d| d.vectors().any(|w| w == v));
         let decided = |c: u32| {
             self.dots.iter().any(|d| d.cell == c) || self.after.iter().any(|i| i.writes() == Some(c))
@@ -224,6 +232,20 @@ impl Sweep {
             && !next.before.iter().filter_map(Instr::writes).any(used_here)
             && !next.dots.iter().any(|d| late(d.cell))
             && !next.updates.iter().any(|u| summed(u.dst))
+    }
+
+    /// Whether both together exceed what one sweep of a device takes.
+    fn is_full_with(&self, next: &Sweep) -> bool {
+        let mut vectors = Vec::new();
+        for (v, _) in self.mentions().chain(next.mentions()) {
+            if !vectors.contains(&v) {
+                vectors.push(v);
+            }
+        }
+        let updates = self.updates.iter().chain(&next.updates);
+        vectors.len() > MOST_VECTORS
+            || updates.map(|update| update.terms.len()).sum::<usize>() > MOST_TERMS
+            || self.dots.len() + next.dots.len() > MOST_DOTS
     }
 
     /// The cells used as coefficients.

@@ -40,7 +40,7 @@ pub(super) fn condition() -> String {
 }
 
 /// Seconds in which the factors of a matrix with so many rows and entries are counted.
-pub(super) fn counting((rows, nnz): (usize, usize)) -> f64 {
+pub fn seconds_of_counting((rows, nnz): (usize, usize)) -> f64 {
     let [entry, row] = COUNTING;
     entry * nnz as f64 + row * rows as f64
 }
@@ -101,7 +101,7 @@ pub(super) fn considered<T: Scalar>(mut plan: Plan, facts: &Facts<T>) -> Plan {
     let Pace { preparing, iteration } = Pace::of(first, a, facts.on_host());
     let iterations = expected(facts, first);
     let iterating = preparing + iterations * iteration;
-    if counting((a.rows(), a.nnz())) > iterating {
+    if seconds_of_counting((a.rows(), a.nnz())) > iterating {
         return plan;
     }
     // They complete a diagonal of their own: rows in another order change little.

@@ -38,6 +38,7 @@ pub use analysis::Analysis;
 pub use auto_solver::{AutoSolver, Choices};
 pub use choice::{AsChoice, ByName, ByOperator, ByValue, IntoMethod, IntoPreconditioner};
 pub use choice::{MethodChoice, PreconditionerChoice};
+pub use complete::seconds_of_counting;
 pub use continuation::Watching;
 pub use facts::Facts;
 pub use operator::OperatorSolver;

@@ -1,5 +1,5 @@
 //! The candidates that are left while a system is solved, and how long each method may take.
-use super::complete::counting;
+use super::complete::seconds_of_counting;
 use super::pace::seconds_of_iteration;
 use super::plan::{Candidate, Cost, Plan, When};
 use crate::name_of;
@@ -58,7 +58,7 @@ impl Queue {
             |c: &Candidate| c.preconditioner.as_ref().is_some_and(|p| name_of(&p.name) == "ilut");
         let ends_early = plan.singular || !plan.first.definite && list.iter().any(is_incomplete);
         let interval = if ends_early { SHORT_CHECK_INTERVAL } else { CHECK_INTERVAL };
-        let seconds = counting((rows, nnz));
+        let seconds = seconds_of_counting((rows, nnz));
         let counting =
             if seconds > MAX_ESTIMATING { u64::MAX } else { (EARLIEST * seconds / iteration) as u64 };
         let mut queue = Queue {
