@@ -6,7 +6,6 @@ mod columns;
 mod compare;
 mod convert;
 mod devices;
-mod eigen;
 mod generate;
 mod info;
 mod launched;
@@ -18,9 +17,9 @@ mod searched;
 mod shell;
 mod solve;
 mod solving;
+mod spectra;
 mod speeds;
 mod spmv;
-mod svd;
 
 use args::Command;
 use std::process::ExitCode;
@@ -33,8 +32,8 @@ fn main() -> ExitCode {
     };
     let done = match command {
         Command::Solve(args) => solve::run(&args, job.as_ref()),
-        Command::Eigen(args) => eigen::run(&args),
-        Command::Svd(args) => svd::run(&args),
+        Command::Eigen(args) => spectra::eigen(&args),
+        Command::Svd(args) => spectra::singular(&args),
         Command::Advise(args) => advise::run(&args),
         Command::Spmv(args) => spmv::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Compare(args) => compare::run(&args),

@@ -19,6 +19,6 @@ pub(crate) use file::{check_name, check_option, save};
 pub(crate) use race::race;
 pub(crate) use residuals::residuals;
 pub(crate) use rows::rows;
-pub(crate) use spectrum::spectrum;
+pub(crate) use spectrum::{plane, spectrum};
 pub(crate) use speeds::speeds;
 pub(crate) use spy::spy;

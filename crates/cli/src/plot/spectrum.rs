@@ -1,5 +1,7 @@
 //! Eigenvalues, one beside the other, and the residuals of the search.
-use crate::eigen::Spectrum;
+use crate::spectra::Spectrum;
+use lacuna::Complex64;
+use lacuna::eigen::GeneralOutcome;
 use lacuna_measure::axis::{counts, decades, power_of_ten};
 use lacuna_measure::figure::{Anchor, BLUE, Figure, GRID, INK, ORANGE, shortened};
 use lacuna_measure::quantity::thousands;
@@ -26,6 +28,45 @@ pub(crate) fn spectrum(found: &Spectrum) -> Figure {
     figure.text([VALUES[0], 52.0], Anchor::Start, LABEL, INK, &shortened(&said, 90));
     values(&mut figure, found);
     history(&mut figure, &found.outcome.history);
+    figure
+}
+
+/// Draws values in the complex plane on the left; on the right as [`spectrum`].
+pub(crate) fn plane(title: &str, values: &[Complex64], outcome: &GeneralOutcome) -> Figure {
+    let mut figure = Figure::new(SIZE[0], SIZE[1]);
+    figure.text([VALUES[0], 28.0], Anchor::Start, TITLE, INK, &shortened(title, 80));
+    let reason = outcome.reason.name().replace('_', " ");
+    figure.text([VALUES[0], 52.0], Anchor::Start, LABEL, INK, &reason);
+    let [left, top, right, bottom] = VALUES;
+    // One scale for both axes.
+    let bounds = |part: fn(&Complex64) -> f64| {
+        let least = values.iter().map(part).fold(f64::INFINITY, f64::min);
+        (least, values.iter().map(part).fold(f64::NEG_INFINITY, f64::max))
+    };
+    let [(west, east), (south, north)] = [bounds(|v| v.re), bounds(|v| v.im)];
+    let spread = ((east - west) / (right - left)).max((north - south) / (bottom - top));
+    let scale = if spread > 0.0 { 1.12 * spread } else { 1.0 / (right - left) };
+    let x = |re: f64| 0.5 * (left + right) + (re - 0.5 * (west + east)) / scale;
+    let y = |im: f64| 0.5 * (top + bottom) - (im - 0.5 * (south + north)) / scale;
+    for part in 0..=4 {
+        let at = f64::from(part) / 4.0;
+        let (across, up) = (left + at * (right - left), bottom - at * (bottom - top));
+        figure.line([across, top], [across, bottom], GRID, "");
+        figure.line([left, up], [right, up], GRID, "");
+        let re = 0.5 * (west + east) + (across - 0.5 * (left + right)) * scale;
+        let im = 0.5 * (south + north) + (0.5 * (top + bottom) - up) * scale;
+        figure.text([across, bottom + 23.0], Anchor::Middle, NUMBER, INK, &format!("{re:.3}"));
+        figure.text([left - 9.0, up + 4.5], Anchor::End, NUMBER, INK, &format!("{im:.3}"));
+    }
+    for (value, met) in values.iter().zip(&outcome.converged) {
+        let (across, up) = (x(value.re), y(value.im));
+        let colour = if *met { BLUE } else { ORANGE };
+        figure.line([across - 5.0, up], [across + 5.0, up], colour, "stroke-width=\"2\"");
+        figure.line([across, up - 5.0], [across, up + 5.0], colour, "stroke-width=\"2\"");
+    }
+    figure.text([0.5 * (left + right), bottom + 48.0], Anchor::Middle, LABEL, INK, "real part");
+    figure.text([left, top - 12.0], Anchor::Start, LABEL, INK, "imaginary part");
+    history(&mut figure, &outcome.history);
     figure
 }
 

@@ -1,43 +1,19 @@
-//! `lacuna eigen`
+//! Eigenvalues of a Hermitian matrix.
+use super::{beside, counted_of, exit, watched, written};
 use crate::args::EigenArgs;
-use crate::convert::{check_matrix_output, save_matrix};
+use crate::convert::save_matrix;
 use crate::plot;
-use indicatif::ProgressBar;
-use lacuna::eigen::{Eigen, EigenProblem, EigenProgress, Which};
+use lacuna::eigen::{Eigen, EigenProblem, Which};
 use lacuna::io::mm::WriteOptions;
 use lacuna::{Csr, Device, DeviceInfo, NumberType, Scalar};
-use lacuna_measure::failure::{NOT_CONVERGED, Result};
-use lacuna_measure::input::{STANDARD, Source, is_stream, set_threads};
-use lacuna_measure::interrupt::{cancel_on_interrupt, interrupted, solved};
-use lacuna_measure::number::with_type;
+use lacuna_measure::failure::Result;
+use lacuna_measure::input::{STANDARD, Source};
 use lacuna_measure::out;
-use lacuna_measure::progress::{style, target};
 use lacuna_measure::quantity::{counted, duration, many, thousands};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::ops::ControlFlow;
 use std::process::ExitCode;
-
-pub(crate) fn run(args: &EigenArgs) -> Result<ExitCode> {
-    args.plot.as_deref().map_or(Ok(()), plot::check_name)?;
-    let outputs = [
-        ("--vectors", args.vectors.as_deref()),
-        ("--json", args.report.json.as_deref()),
-        ("--plot", args.plot.as_deref()),
-    ];
-    out::check_outputs(&outputs, &[("the matrix", Some(&args.matrix)), ("--mass", args.mass.as_deref())])?;
-    args.vectors.as_deref().map_or(Ok(()), check_matrix_output)?;
-    set_threads(args.place.threads)?;
-    let source = Source::open(&args.matrix)?;
-    if args.mass.as_deref().is_some_and(is_stream) {
-        source.keep_stream()?;
-    }
-    let mass = args.mass.as_deref().map(Source::open).transpose()?;
-    let mass_type = mass.as_ref().map(|mass| mass.number_type(args.number, false)).transpose()?;
-    let kind = source.number_type(args.number, mass_type.is_some_and(NumberType::is_complex))?;
-    let dev = args.place.open()?;
-    with_type!(kind, T => search::<T>(args, &source, mass.as_ref(), &dev))
-}
+use std::sync::Arc;
 
 /// What was found, for reports and plots.
 pub(crate) struct Spectrum {
@@ -51,22 +27,22 @@ pub(crate) struct Spectrum {
     pub(crate) outcome: lacuna::eigen::EigenOutcome,
 }
 
-fn search<T: Scalar>(
+pub(super) fn search<T: Scalar>(
     args: &EigenArgs,
     source: &Source,
+    (a, which): (Arc<Csr<T>>, Which),
     mass: Option<&Source>,
     dev: &Device,
 ) -> Result<ExitCode> {
     let quiet = args.report.quiet;
-    let a = source.read::<T>(quiet)?;
     let (shape, nnz) = ((a.rows(), a.cols()), a.nnz());
     let mut problem = EigenProblem::new(a)
-        .count(args.count)
-        .which(args.which)
+        .count(counted_of(args.count, shape.0))
+        .which(which)
         .method(&args.method)
         .preconditioner(&args.precond)
         .check(args.complete.check())
-        .max_iters(args.max_iters)
+        .max_iters(args.max_iters.unwrap_or(MOST_ITERATIONS))
         .seed(args.seed);
     if let Some(mass) = mass {
         problem = problem.mass(mass.read::<T>(quiet)?);
@@ -74,51 +50,32 @@ fn search<T: Scalar>(
     if let Some(rtol) = args.rtol {
         problem = problem.rtol(rtol);
     }
-    let bar = ProgressBar::with_draw_target(None, target(quiet || args.report.json.is_some()));
-    bar.set_style(style("{msg}"));
-    let mut watch = |at: EigenProgress| {
-        let EigenProgress { what, iterations, converged, of, worst, .. } = at;
-        let iterations = thousands(iterations);
-        bar.set_message(format!(
-            "{what}: iteration {iterations}, {converged} of {of} converged, residual {worst:.1e} times the tolerance"
-        ));
-        if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    cancel_on_interrupt();
-    let found = problem.solve_watched(dev, &mut watch);
-    solved();
-    bar.finish_and_clear();
-    let Eigen { values, vectors, outcome } = found?;
+    let json = args.report.json.as_deref();
+    let found = watched(quiet || json.is_some(), "iterations", |watch| problem.solve_watched(dev, watch))?;
+    let Eigen { values, vectors, outcome } = found;
     let spectrum = Spectrum {
         matrix: source.name().into(),
         shape,
         nnz,
         kind: T::KIND,
         device: dev.info().clone(),
-        which: args.which,
+        which,
         values,
         outcome,
     };
     let aside = args.vectors.as_deref() == Some(STANDARD);
-    let json = args.report.json.as_deref();
-    out::report_aside(quiet, aside, json, || spectrum.text(), || spectrum.json())?;
+    out::report_aside(quiet, aside, json, || written(|text| spectrum.write(text)), || spectrum.json())?;
     if let Some(path) = &args.plot {
         plot::save(&plot::spectrum(&spectrum), path)?;
     }
     if let Some(path) = &args.vectors {
         save_matrix(path, &beside(&vectors)?, &WriteOptions::default())?;
     }
-    Ok(if spectrum.outcome.converged() { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
+    Ok(exit(spectrum.outcome.converged()))
 }
 
-/// Vectors as the columns of a matrix.
-pub(crate) fn beside<T: Scalar>(vectors: &[Vec<T>]) -> lacuna::Result<Csr<T>> {
-    let (rows, cols) = (vectors.first().map_or(0, Vec::len), vectors.len());
-    let row_ptr = (0..=rows).map(|i| (i * cols) as u32).collect();
-    let columns = (0..rows).flat_map(|_| 0..cols as u32).collect();
-    let values = (0..rows).flat_map(|i| vectors.iter().map(move |x| x[i])).collect();
-    Csr::new(rows, cols, row_ptr, columns, values)
-}
+/// The most iterations, if nobody says.
+const MOST_ITERATIONS: u64 = 10_000;
 
 impl Spectrum {
     /// Which values, in words.
@@ -128,13 +85,6 @@ impl Spectrum {
             Which::Near(sigma) => format!("nearest to {sigma}"),
             _ => "smallest".into(),
         }
-    }
-
-    fn text(&self) -> String {
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = self.write(&mut text);
-        text
     }
 
     fn write(&self, text: &mut String) -> std::fmt::Result {

@@ -1,24 +1,20 @@
-//! `lacuna svd`
+//! Singular values.
+use super::{beside, counted_of, exit, watched, written};
 use crate::args::SvdArgs;
 use crate::convert::{check_matrix_output, save_matrix};
-use crate::eigen::beside;
-use indicatif::ProgressBar;
-use lacuna::eigen::{EigenProgress, Svd, SvdOutcome, SvdProblem};
+use lacuna::eigen::{Svd, SvdOutcome, SvdProblem};
 use lacuna::io::mm::WriteOptions;
 use lacuna::{Device, NumberType, Scalar};
-use lacuna_measure::failure::{NOT_CONVERGED, Result};
+use lacuna_measure::failure::Result;
 use lacuna_measure::input::{STANDARD, Source, set_threads};
-use lacuna_measure::interrupt::{cancel_on_interrupt, interrupted, solved};
 use lacuna_measure::number::with_type;
 use lacuna_measure::out;
-use lacuna_measure::progress::{style, target};
 use lacuna_measure::quantity::{duration, many, thousands};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-pub(crate) fn run(args: &SvdArgs) -> Result<ExitCode> {
+pub(super) fn run(args: &SvdArgs) -> Result<ExitCode> {
     let vectors = [("--left", args.left.as_deref()), ("--right", args.right.as_deref())];
     let outputs = [vectors[0], vectors[1], ("--json", args.report.json.as_deref())];
     out::check_outputs(&outputs, &[("the matrix", Some(&args.matrix))])?;
@@ -30,15 +26,12 @@ pub(crate) fn run(args: &SvdArgs) -> Result<ExitCode> {
     with_type!(kind, T => search::<T>(args, &source, &dev))
 }
 
-/// How many are looked for if nobody says.
-const USUAL: usize = 6;
-
 fn search<T: Scalar>(args: &SvdArgs, source: &Source, dev: &Device) -> Result<ExitCode> {
     let quiet = args.report.quiet;
     let a = source.read::<T>(quiet)?;
     let (shape, nnz) = ((a.rows(), a.cols()), a.nnz());
     let mut problem = SvdProblem::new(a)
-        .count(args.count.unwrap_or(USUAL.min(shape.0).min(shape.1).max(1)))
+        .count(counted_of(args.count, shape.0.min(shape.1)))
         .which(args.which.extreme())
         .check(args.complete.check())
         .max_iters(args.max_iters)
@@ -46,30 +39,18 @@ fn search<T: Scalar>(args: &SvdArgs, source: &Source, dev: &Device) -> Result<Ex
     if let Some(rtol) = args.rtol {
         problem = problem.rtol(rtol);
     }
-    let bar = ProgressBar::with_draw_target(None, target(quiet || args.report.json.is_some()));
-    bar.set_style(style("{msg}"));
-    let mut watch = |at: EigenProgress| {
-        let EigenProgress { what, iterations, converged, of, worst, .. } = at;
-        let products = thousands(iterations);
-        bar.set_message(format!(
-            "{what}: {products} products, {converged} of {of} converged, residual {worst:.1e} times the tolerance"
-        ));
-        if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    cancel_on_interrupt();
-    let found = problem.solve_watched(dev, &mut watch);
-    solved();
-    bar.finish_and_clear();
-    let Svd { values, left, right, outcome } = found?;
+    let json = args.report.json.as_deref();
+    let found = watched(quiet || json.is_some(), "products", |watch| problem.solve_watched(dev, watch))?;
+    let Svd { values, left, right, outcome } = found;
     let found = Found { args, matrix: source.name().into(), shape, nnz, kind: T::KIND, dev, values, outcome };
     let aside = [&args.left, &args.right].iter().any(|path| path.as_deref() == Some(STANDARD));
-    out::report_aside(quiet, aside, args.report.json.as_deref(), || found.text(), || found.json())?;
+    out::report_aside(quiet, aside, json, || written(|text| found.write(text)), || found.json())?;
     for (path, vectors) in [(&args.left, &left), (&args.right, &right)] {
         if let Some(path) = path {
             save_matrix(path, &beside(vectors)?, &WriteOptions::default())?;
         }
     }
-    Ok(if found.outcome.converged() { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
+    Ok(exit(found.outcome.converged()))
 }
 
 /// What was found, for reports.
@@ -85,13 +66,6 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn text(&self) -> String {
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = self.write(&mut text);
-        text
-    }
-
     fn write(&self, text: &mut String) -> std::fmt::Result {
         let (outcome, info) = (&self.outcome, self.dev.info());
         let (rows, cols) = self.shape;

@@ -17,6 +17,7 @@ mod papers;
 mod png;
 mod ranks;
 mod solve;
+mod spectra;
 
 pub(crate) use bench::{Bench, Ran};
 

@@ -251,7 +251,8 @@ impl GeneralProblem {
                 _ => {
                     choices.push("method krylov-schur: products alone find that end of the spectrum".into());
                     let a = placed(dev, &self.a)?;
-                    (krylov_schur(&search(&a as &dyn LinOp<_>, &of_value), &mut tell)?, started.elapsed())
+                    let setup = started.elapsed();
+                    (krylov_schur(&search(&a as &dyn LinOp<_>, &of_value), &mut tell)?, setup)
                 }
             }
         };
