@@ -1,7 +1,7 @@
 //! Checks that the examples still draw the pictures in `docs/gallery`, which have few shades so that files
 //! are small.
 //! `LACUNA_GALLERY=write cargo test --release -p lacuna-sparse --test suite gallery` writes them.
-#![cfg(all(feature = "cpu", feature = "direct"))]
+#![cfg(all(feature = "cpu", feature = "direct", feature = "eigen"))]
 // Each example includes the drawing module.
 #![allow(clippy::duplicate_mod)]
 use std::path::Path;
@@ -47,6 +47,7 @@ macro_rules! pictures {
 
 pictures! {
     heat 51.0 "../../examples/heat.rs"
+    drum 42.0 "../../examples/drum.rs"
     reservoir 42.0 "../../examples/reservoir.rs"
     waves 42.0 "../../examples/waves.rs"
     poisson_edit 255.0 "../../examples/poisson_edit.rs"
