@@ -131,6 +131,13 @@ pub fn run_case(_name: &str, case: &dyn Fn()) {
     case();
 }
 
+/// For [`conformance!`]: cases that take minutes and show little that others do not, which `LACUNA_CONFORMANCE=all` runs.
+pub fn if_all(_: &str, case: &dyn Fn()) {
+    if std::env::var("LACUNA_CONFORMANCE").is_ok_and(|which| which == "all") {
+        case();
+    }
+}
+
 /// A device on a backend: [`conformance!`] names nothing of the engine, which a caller need not have as a dependency.
 pub fn device(backend: impl lacuna_engine::Backend) -> lacuna_engine::Device {
     lacuna_engine::Device::new(backend)

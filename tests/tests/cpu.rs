@@ -2,9 +2,9 @@
 use lacuna_cpu::{Cpu, CpuOptions, Simd};
 use lacuna_engine::{Complex32, Complex64, Device, Reason};
 use lacuna_solvers::{Options, Stop};
-use lacuna_tests::conformance;
 use lacuna_tests::numbers::generated;
 use lacuna_tests::solves::{Solve, solver_with};
+use lacuna_tests::{conformance, if_all};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -17,12 +17,13 @@ fn with(simd: Simd) -> lacuna_engine::Result<Cpu> {
     Cpu::with(CpuOptions::default().threads(2).simd(simd).parallel_from(0))
 }
 
-conformance!(threads_1, "cpu", || shared(1), [f32, f64, Complex32, Complex64]);
+conformance!(threads_1, "cpu", || shared(1), [f64, Complex32]);
 conformance!(threads_2, "cpu", || shared(2), [f32, f64, Complex32, Complex64]);
 conformance!(threads_3, "cpu", || shared(3), [f64, Complex32]);
 conformance!(threads_7, "cpu", || shared(7), [f32, Complex64]);
 conformance!(avx2, "cpu", || with(Simd::Avx2), [f32, Complex64]);
 conformance!(baseline, "cpu", || with(Simd::Baseline), [f64, Complex32]);
+conformance!(all_1, "cpu", || shared(1), [f32, Complex64], except &[], around if_all);
 
 #[test]
 fn numbers_of_threads_that_there_cannot_be_are_refused() {

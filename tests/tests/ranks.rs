@@ -7,9 +7,9 @@ use lacuna_engine::{
 use lacuna_formats::{Csr, FORMATS, convert};
 use lacuna_ranks::{Group, Tally, Threads};
 use lacuna_solvers::{Options, Solver, Stop, method};
-use lacuna_tests::conformance;
 use lacuna_tests::numbers::generated;
 use lacuna_tests::solves::{Solve, paired};
+use lacuna_tests::{conformance, if_all};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -26,19 +26,13 @@ fn cpu() -> Device {
     Device::new(Cpu::with(CpuOptions::default().threads(1)).expect("a CPU"))
 }
 
-conformance!(ranks_1, "ranks", || ranks(1), [f64]);
 conformance!(ranks_2, "ranks", || ranks(2), [Complex32]);
 conformance!(ranks_3, "ranks", || ranks(3), [f64]);
 conformance!(ranks_4, "ranks", || ranks(4), [f32]);
 conformance!(ranks_7, "ranks", || ranks(7), [Complex64]);
 
-/// The other number types take minutes: `LACUNA_RANKS=all` runs them.
-fn if_all(_: &str, case: &dyn Fn()) {
-    if std::env::var("LACUNA_RANKS").is_ok_and(|which| which == "all") {
-        case();
-    }
-}
-
+// One rank, and the other number types.
+conformance!(all_1, "ranks", || ranks(1), [f64], except &[], around if_all);
 conformance!(all_2, "ranks", || ranks(2), [f32, f64, Complex64], except &[], around if_all);
 conformance!(all_3, "ranks", || ranks(3), [f32, Complex32, Complex64], except &[], around if_all);
 conformance!(all_7, "ranks", || ranks(7), [f32, f64, Complex32], except &[], around if_all);
