@@ -1,7 +1,7 @@
 //! The builder of an eigenvalue problem.
 use crate::outcome::Eigen;
 use crate::solve::Task;
-use lacuna_engine::{Device, Error, Result, Scalar};
+use lacuna_engine::{Device, Error, Result, Scalar, compiled_here};
 use lacuna_formats::algebra::check_hermitian;
 use lacuna_formats::{Csr, parallel};
 use std::ops::ControlFlow;
@@ -43,6 +43,9 @@ pub const EIGEN_METHODS: &[(&str, &str)] = &[
     ),
     ("dense", "all eigenvalues of a small matrix"),
 ];
+
+/// What is told of the progress of a search.
+pub(crate) type Watcher<'w> = &'w mut dyn FnMut(EigenProgress) -> ControlFlow<()>;
 
 /// The progress of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -184,7 +187,9 @@ impl<T: Scalar> EigenProblem<T> {
         watch: &mut dyn FnMut(EigenProgress) -> ControlFlow<()>,
     ) -> Result<Eigen<T>> {
         self.checked()?;
-        parallel::on(dev.workers(), || Task::new(self, dev)?.solve(watch))
+        compiled_here!(T, |problem: EigenProblem<T>, dev: &Device, watch: Watcher<'_>| -> Result<Eigen<T>> {
+            parallel::on(dev.workers(), || Task::new(problem, dev)?.solve(watch))
+        })(self, dev, watch)
     }
 
     fn checked(&self) -> Result<()> {

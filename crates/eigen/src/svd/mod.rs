@@ -3,8 +3,8 @@ mod golub_kahan;
 mod solve;
 
 use crate::outcome::Complete;
-use crate::problem::{Check, EigenProblem, EigenProgress};
-use lacuna_engine::{Device, Error, Reason, Result, Scalar};
+use crate::problem::{Check, EigenProblem, EigenProgress, Watcher};
+use lacuna_engine::{Device, Error, Reason, Result, Scalar, compiled_here};
 use lacuna_formats::{Csr, parallel};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -171,6 +171,8 @@ impl<T: Scalar> SvdProblem<T> {
         if self.seed >= 1000 {
             return refused("seed", format!("expected a number below 1000, got {}", self.seed));
         }
-        parallel::on(dev.workers(), || solve::solve(self, dev, watch))
+        compiled_here!(T, |problem: SvdProblem<T>, dev: &Device, watch: Watcher<'_>| -> Result<Svd<T>> {
+            parallel::on(dev.workers(), || solve::solve(problem, dev, watch))
+        })(self, dev, watch)
     }
 }
