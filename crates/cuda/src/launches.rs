@@ -3,15 +3,13 @@
 use crate::driver::{Address, kernel_name};
 use crate::store::{Store, StoredMatrix};
 use lacuna_engine::encode::*;
+use lacuna_engine::lower::{MOST_DOTS, MOST_TERMS, MOST_VECTORS};
 use lacuna_engine::{Error, NumberType, Result, not_triangular};
 use lacuna_formats::PACKET;
 use lacuna_gpu::Stage;
 
 /// Elements of a segment of a canonical sum.
 pub(crate) const SEGMENT: u32 = lacuna_engine::sum::SEGMENT as u32;
-const MAX_SLOTS: usize = 32;
-const MAX_TERMS: usize = 96;
-const MAX_DOTS: usize = 32;
 /// A dot product without a factor.
 const NO_SLOT: u8 = u8::MAX;
 
@@ -70,14 +68,14 @@ pub(crate) struct StreamOp {
     stride: u64,
     y: Address,
     y_stride: u64,
-    slot: [Address; MAX_SLOTS],
-    term: [Quad; MAX_TERMS],
-    dot_cell: [u32; MAX_DOTS],
-    load: [u8; MAX_SLOTS],
-    store: [u8; MAX_SLOTS],
-    dot_a: [u8; MAX_DOTS],
-    dot_b: [u8; MAX_DOTS],
-    dot_factor: [u8; MAX_DOTS],
+    slot: [Address; MOST_VECTORS],
+    term: [Quad; MOST_TERMS],
+    dot_cell: [u32; MOST_DOTS],
+    load: [u8; MOST_VECTORS],
+    store: [u8; MOST_VECTORS],
+    dot_a: [u8; MOST_DOTS],
+    dot_b: [u8; MOST_DOTS],
+    dot_factor: [u8; MOST_DOTS],
 }
 
 /// An operation as its own kernel.
@@ -236,20 +234,20 @@ pub(crate) fn step(store: &Store, e: &Encoded, op: u32, name: &str) -> Result<Op
         stride: 0,
         y: 0,
         y_stride: 0,
-        slot: [0; MAX_SLOTS],
-        term: [Quad::default(); MAX_TERMS],
-        dot_cell: [0; MAX_DOTS],
-        load: [0; MAX_SLOTS],
-        store: [0; MAX_SLOTS],
-        dot_a: [0; MAX_DOTS],
-        dot_b: [0; MAX_DOTS],
-        dot_factor: [NO_SLOT; MAX_DOTS],
+        slot: [0; MOST_VECTORS],
+        term: [Quad::default(); MOST_TERMS],
+        dot_cell: [0; MOST_DOTS],
+        load: [0; MOST_VECTORS],
+        store: [0; MOST_VECTORS],
+        dot_a: [0; MOST_DOTS],
+        dot_b: [0; MOST_DOTS],
+        dot_factor: [NO_SLOT; MOST_DOTS],
     };
     let terms = flat_terms(e, op);
     for (what, got, most) in [
-        ("vectors", s.slots as usize, MAX_SLOTS),
-        ("terms", terms.len(), MAX_TERMS),
-        ("dot products", s.dots as usize, MAX_DOTS),
+        ("vectors", s.slots as usize, MOST_VECTORS),
+        ("terms", terms.len(), MOST_TERMS),
+        ("dot products", s.dots as usize, MOST_DOTS),
     ] {
         if got > most {
             return Err(too_large(name, what, got, most));

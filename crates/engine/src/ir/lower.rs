@@ -16,10 +16,12 @@ use crate::expr::pass::Statement;
 use crate::{Cell, Error, Number, NumberType, Reason, Result, Test, Vector};
 use std::borrow::Cow;
 
-/// Vectors, terms and dot products that passes have together if they share a sweep: what the kernels of every device take.
-const MOST_VECTORS: usize = 32;
-const MOST_TERMS: usize = 96;
-const MOST_DOTS: usize = 32;
+/// Vectors that passes have together if they share a sweep: what the kernels of every device take. Likewise terms and dot products.
+pub const MOST_VECTORS: usize = 32;
+/// See [`MOST_VECTORS`].
+pub const MOST_TERMS: usize = 96;
+/// See [`MOST_VECTORS`].
+pub const MOST_DOTS: usize = 32;
 
 /// The coefficient of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,9 +218,6 @@ impl Sweep {
         if next.is_scalar() {
             return true; // evaluated after everything here, as it would be on its own
         }
-        if self.is_full_with(next) {
-            return false;
-        }
         let summed = |v: Vector| self.dots.iter().any(|d| d.vectors().any(|w| w == v));
         let decided = |c: u32| {
             self.dots.iter().any(|d| d.cell == c) || self.after.iter().any(|i| i.writes() == Some(c))
@@ -232,6 +231,7 @@ impl Sweep {
             && !next.before.iter().filter_map(Instr::writes).any(used_here)
             && !next.dots.iter().any(|d| late(d.cell))
             && !next.updates.iter().any(|u| summed(u.dst))
+            && !self.is_full_with(next)
     }
 
     /// Whether both together exceed what one sweep of a device takes.
