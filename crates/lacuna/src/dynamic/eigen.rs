@@ -72,6 +72,34 @@ fn flat<T: Scalar>(vectors: Vec<Vec<T>>) -> Vec<u8> {
     vectors.iter().flat_map(|v| bytes_of(v)).copied().collect()
 }
 
+/// A problem of any kind with what is asked of all kinds.
+macro_rules! asked {
+    ($sought:expr, $problem:expr) => {{
+        let mut problem = $problem.count($sought.count).seed($sought.seed);
+        if let Some(rtol) = $sought.rtol {
+            problem = problem.rtol(rtol);
+        }
+        if let Some(most) = $sought.max_iters {
+            problem = problem.max_iters(most);
+        }
+        problem
+    }};
+}
+
+/// A [`Spectrum`] with what all kinds of outcomes have.
+macro_rules! spectrum {
+    ($outcome:ident, { $($field:ident: $value:expr,)* }) => {
+        Spectrum {
+            converged: $outcome.converged(),
+            reason: $outcome.reason.name().into(),
+            $($field: $value,)*
+            met: $outcome.converged,
+            history: $outcome.history,
+            said: [$outcome.choices, $outcome.notes].concat(),
+        }
+    };
+}
+
 impl Sought<'_> {
     fn check(&self) -> Result<Check> {
         match self.complete {
@@ -99,35 +127,19 @@ impl Sought<'_> {
             "near" => Which::Near(self.sigma.re),
             other => return Err(unknown("which", "smallest, largest or near", other)),
         };
-        let mut problem = problem
-            .count(self.count)
-            .which(which)
-            .method(self.method)
-            .preconditioner(self.preconditioner)
-            .check(self.check()?)
-            .seed(self.seed);
-        if let Some(rtol) = self.rtol {
-            problem = problem.rtol(rtol);
-        }
-        if let Some(most) = self.max_iters {
-            problem = problem.max_iters(most);
-        }
+        let problem = problem.which(which).method(self.method).preconditioner(self.preconditioner);
+        let problem = asked!(self, problem.check(self.check()?));
         let found = problem.solve_watched(dev, &mut |_| watch())?;
         let outcome = found.outcome;
-        Ok(Spectrum {
+        Ok(spectrum!(outcome, {
             kind: T::KIND,
             values: found.values.into_iter().map(Complex64::from).collect(),
             vectors: flat(found.vectors),
             left: Vec::new(),
-            converged: outcome.converged(),
-            reason: outcome.reason.name().into(),
             complete: outcome.complete.to_string(),
             residuals: outcome.residuals,
-            met: outcome.converged,
             work: [outcome.iterations, outcome.products],
-            history: outcome.history,
-            said: [outcome.choices, outcome.notes].concat(),
-        })
+        }))
     }
 
     fn svd<T: Scalar>(&self, dev: &Device, problem: SvdProblem<T>, watch: Watching<'_>) -> Result<Spectrum> {
@@ -136,29 +148,18 @@ impl Sought<'_> {
             "largest" => Extreme::Largest,
             other => return Err(unknown("which", "smallest or largest", other)),
         };
-        let mut problem = problem.count(self.count).which(which).check(self.check()?).seed(self.seed);
-        if let Some(rtol) = self.rtol {
-            problem = problem.rtol(rtol);
-        }
-        if let Some(most) = self.max_iters {
-            problem = problem.max_iters(most);
-        }
+        let problem = asked!(self, problem.which(which).check(self.check()?));
         let found = problem.solve_watched(dev, &mut |_| watch())?;
         let outcome = found.outcome;
-        Ok(Spectrum {
+        Ok(spectrum!(outcome, {
             kind: T::KIND,
             values: found.values.into_iter().map(Complex64::from).collect(),
             vectors: flat(found.right),
             left: flat(found.left),
-            converged: outcome.reason == lacuna_engine::Reason::Converged,
-            reason: outcome.reason.name().into(),
             complete: outcome.complete.to_string(),
             residuals: outcome.residuals.iter().map(|[a, b]| a.max(*b)).collect(),
-            met: outcome.converged,
             work: [outcome.restarts + 1, outcome.products],
-            history: outcome.history,
-            said: [outcome.choices, outcome.notes].concat(),
-        })
+        }))
     }
 }
 
@@ -207,30 +208,19 @@ pub fn general(dev: &Device, a: &Matrix, sought: &Sought<'_>, watch: Watching<'_
         other => return Err(unknown("which", "modulus, rightmost, leftmost or near", other)),
     };
     let mut problem = with_each!(&a.0, a => GeneralProblem::new(a)?);
-    problem = problem.count(sought.count).which(which).seed(sought.seed);
-    if let Some(rtol) = sought.rtol {
-        problem = problem.rtol(rtol);
-    }
-    if let Some(most) = sought.max_iters {
-        problem = problem.max_iters(most);
-    }
+    problem = asked!(sought, problem.which(which));
     if let Some(start) = sought.start {
         problem = problem.start(numbers::<Complex64>("a vector to begin with", start)?.to_vec());
     }
     let found = problem.solve_watched(dev, &mut |_| watch())?;
     let outcome = found.outcome;
-    Ok(Spectrum {
+    Ok(spectrum!(outcome, {
         kind: NumberType::C64,
         values: found.values,
         vectors: flat(found.vectors),
         left: Vec::new(),
-        converged: outcome.reason == lacuna_engine::Reason::Converged,
-        reason: outcome.reason.name().into(),
         complete: "not known".into(),
         residuals: outcome.residuals,
-        met: outcome.converged,
         work: [outcome.restarts + 1, outcome.products],
-        history: outcome.history,
-        said: [outcome.choices, outcome.notes].concat(),
-    })
+    }))
 }
