@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Solve(args) => solve::run(&args, job.as_ref()),
         Command::Eigen(args) => spectra::eigen(&args),
-        Command::Svd(args) => spectra::singular(&args),
+        Command::Svd(args) => spectra::svd(&args),
         Command::Advise(args) => advise::run(&args),
         Command::Spmv(args) => spmv::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Compare(args) => compare::run(&args),

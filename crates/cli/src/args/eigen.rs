@@ -6,6 +6,9 @@ use lacuna::eigen::{Check, EIGEN_METHODS};
 use lacuna_measure::args::tolerance;
 use lacuna_measure::number::TypeName;
 
+/// The method for matrices that need not be Hermitian.
+pub(crate) const KRYLOV_SCHUR: &str = "krylov-schur";
+
 #[derive(Debug, Args)]
 pub(crate) struct EigenArgs {
     /// The matrix, square: a file in any supported form, `-` for standard input, or a generator such as
@@ -24,7 +27,7 @@ pub(crate) struct EigenArgs {
     pub(crate) mass: Option<String>,
     /// The method: `lobpcg` for the smallest, or the largest with a mass matrix; `lanczos` for the largest and those near a number;
     /// `dense` for small matrices; `krylov-schur` for matrices that need not be Hermitian
-    #[arg(long, default_value = "auto", value_parser = names(EIGEN_METHODS.iter().map(|(name, _)| *name).chain(["krylov-schur"])))]
+    #[arg(long, default_value = "auto", value_parser = names(EIGEN_METHODS.iter().map(|(name, _)| *name).chain([KRYLOV_SCHUR])))]
     pub(crate) method: String,
     /// The preconditioner of lobpcg, with options; `auto` takes amg for smallest values, see `lacuna help solve` for all
     #[arg(long, default_value = "auto", value_parser = preconditioner, value_name = "NAME[:key=value,...]")]

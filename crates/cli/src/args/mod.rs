@@ -11,7 +11,7 @@ mod svd;
 
 pub(crate) use advise::AdviseArgs;
 pub(crate) use compare::CompareArgs;
-pub(crate) use eigen::{EigenArgs, Wanted};
+pub(crate) use eigen::{CheckName, EigenArgs, KRYLOV_SCHUR, Wanted};
 pub(crate) use lists::generators;
 pub(crate) use matrix::{ConvertArgs, DevicesArgs, GenerateArgs, InfoArgs};
 pub(crate) use papers::{Name, PapersArgs};

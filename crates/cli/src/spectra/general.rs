@@ -1,15 +1,15 @@
 //! Eigenvalues of a matrix that need not be Hermitian.
-use super::{beside, counted_of, exit, watched, written};
+use super::{beside, ending, exit, heading, how_many, watched, written};
 use crate::args::{EigenArgs, Wanted};
 use crate::convert::save_matrix;
 use crate::plot;
 use lacuna::eigen::{GeneralEigen, GeneralOutcome, GeneralProblem, Part};
 use lacuna::io::mm::WriteOptions;
-use lacuna::{Complex64, Csr, Device, DeviceInfo, Scalar};
+use lacuna::{Complex64, Csr, Device, DeviceInfo, NumberType, Scalar};
 use lacuna_measure::failure::Result;
 use lacuna_measure::input::{STANDARD, Source};
 use lacuna_measure::out;
-use lacuna_measure::quantity::{counted, duration, many, thousands};
+use lacuna_measure::quantity::{counted, thousands};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -33,7 +33,7 @@ pub(super) fn search<T: Scalar>(
     dev: &Device,
 ) -> Result<ExitCode> {
     let mut problem = GeneralProblem::new(a)?
-        .count(counted_of(args.count, a.rows()))
+        .count(how_many(args.count, a.rows()))
         .which(part)
         .max_iters(args.max_iters.unwrap_or(MOST_PRODUCTS))
         .seed(args.seed);
@@ -49,7 +49,7 @@ pub(super) fn search<T: Scalar>(
         matrix: source.name().into(),
         shape: (a.rows(), a.cols()),
         nnz: a.nnz(),
-        kind: T::KIND.name(),
+        kind: T::KIND,
         device: dev.info().clone(),
         part,
         values,
@@ -75,7 +75,7 @@ struct Found {
     matrix: String,
     shape: (usize, usize),
     nnz: usize,
-    kind: &'static str,
+    kind: NumberType,
     device: DeviceInfo,
     part: Part,
     values: Vec<Complex64>,
@@ -94,10 +94,9 @@ impl Found {
     }
 
     fn write(&self, text: &mut String) -> std::fmt::Result {
-        let (size, nnz, outcome) = (counted(self.shape), many(self.nnz, "entry", "entries"), &self.outcome);
-        writeln!(text, "{}: {size}, {nnz}, {}", self.matrix, self.kind)?;
-        writeln!(text, "  {}: {}", self.device.backend, self.device.name)?;
-        outcome.choices.iter().try_for_each(|choice| writeln!(text, "  {choice}"))?;
+        let outcome = &self.outcome;
+        let matrix = (&*self.matrix, &*counted(self.shape), self.nnz, self.kind);
+        heading(text, matrix, &self.device, &outcome.choices)?;
         let which = format!("{} {}", self.values.len(), self.which());
         writeln!(text, "\n  {which:>50}  {:>9}", "residual")?;
         for ((value, left), met) in self.values.iter().zip(&outcome.residuals).zip(&outcome.converged) {
@@ -107,9 +106,7 @@ impl Found {
         writeln!(text, "\n  {}", outcome.reason.name().replace('_', " "))?;
         let [products, restarts] = [outcome.products, outcome.restarts].map(thousands);
         writeln!(text, "  {products} products, {restarts} restarts")?;
-        let [setup, time] = [outcome.setup, outcome.time].map(|time| duration(time.as_secs_f64()));
-        writeln!(text, "  {time}, of which set-up {setup}")?;
-        outcome.notes.iter().try_for_each(|note| writeln!(text, "  note: {note}"))
+        ending(text, [outcome.setup, outcome.time], "", &outcome.notes)
     }
 
     fn json(&self) -> Value {
@@ -119,7 +116,7 @@ impl Found {
             "matrix": self.matrix,
             "n": self.shape.0,
             "nnz": self.nnz,
-            "type": self.kind,
+            "type": self.kind.name(),
             "backend": self.device.backend,
             "device": self.device.name,
             "which": self.which(),

@@ -1,5 +1,5 @@
 //! Eigenvalues of a Hermitian matrix.
-use super::{beside, counted_of, exit, watched, written};
+use super::{beside, ending, exit, heading, how_many, watched, written};
 use crate::args::EigenArgs;
 use crate::convert::save_matrix;
 use crate::plot;
@@ -9,7 +9,7 @@ use lacuna::{Csr, Device, DeviceInfo, NumberType, Scalar};
 use lacuna_measure::failure::Result;
 use lacuna_measure::input::{STANDARD, Source};
 use lacuna_measure::out;
-use lacuna_measure::quantity::{counted, duration, many, thousands};
+use lacuna_measure::quantity::{counted, many, thousands};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -37,7 +37,7 @@ pub(super) fn search<T: Scalar>(
     let quiet = args.report.quiet;
     let (shape, nnz) = ((a.rows(), a.cols()), a.nnz());
     let mut problem = EigenProblem::new(a)
-        .count(counted_of(args.count, shape.0))
+        .count(how_many(args.count, shape.0))
         .which(which)
         .method(&args.method)
         .preconditioner(&args.precond)
@@ -88,10 +88,9 @@ impl Spectrum {
     }
 
     fn write(&self, text: &mut String) -> std::fmt::Result {
-        let (size, nnz, outcome) = (counted(self.shape), many(self.nnz, "entry", "entries"), &self.outcome);
-        writeln!(text, "{}: {size}, {nnz}, {}", self.matrix, self.kind.name())?;
-        writeln!(text, "  {}: {}", self.device.backend, self.device.name)?;
-        outcome.choices.iter().try_for_each(|choice| writeln!(text, "  {choice}"))?;
+        let outcome = &self.outcome;
+        let matrix = (&*self.matrix, &*counted(self.shape), self.nnz, self.kind);
+        heading(text, matrix, &self.device, &outcome.choices)?;
         writeln!(text, "\n  {:>24}  {:>9}", format!("{} {}", self.values.len(), self.which()), "residual")?;
         for (j, value) in self.values.iter().enumerate() {
             let said = match (outcome.converged[j], outcome.by_rounding[j]) {
@@ -111,9 +110,8 @@ impl Spectrum {
             work.push(many(outcome.second_starts as usize, "second start", "second starts"));
         }
         writeln!(text, "  {}", work.join(", "))?;
-        let [setup, time] = [outcome.setup, outcome.time].map(|time| duration(time.as_secs_f64()));
-        writeln!(text, "  {time}, of which set-up {setup}; |X^H B X - I| = {:.1e}", outcome.orthogonality)?;
-        outcome.notes.iter().try_for_each(|note| writeln!(text, "  note: {note}"))
+        let angles = format!("; |X^H B X - I| = {:.1e}", outcome.orthogonality);
+        ending(text, [outcome.setup, outcome.time], &angles, &outcome.notes)
     }
 
     fn json(&self) -> Value {

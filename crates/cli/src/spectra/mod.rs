@@ -3,7 +3,7 @@ mod general;
 mod hermitian;
 mod svd;
 
-use crate::args::{EigenArgs, SvdArgs, Wanted};
+use crate::args::{CheckName, EigenArgs, KRYLOV_SCHUR, Wanted};
 use crate::convert::check_matrix_output;
 use crate::plot;
 use general::part;
@@ -11,17 +11,20 @@ pub(crate) use hermitian::Spectrum;
 use indicatif::ProgressBar;
 use lacuna::eigen::{EigenProgress, Part, Which};
 use lacuna::formats::algebra::check_hermitian;
-use lacuna::{Complex64, Csr, Device, NumberType, Scalar};
+use lacuna::{Complex64, Csr, Device, DeviceInfo, NumberType, Scalar};
 use lacuna_measure::failure::{NOT_CONVERGED, Result};
 use lacuna_measure::input::{Source, is_stream, set_threads};
 use lacuna_measure::interrupt::{cancel_on_interrupt, interrupted, solved};
 use lacuna_measure::number::with_type;
 use lacuna_measure::out;
 use lacuna_measure::progress::{style, target};
-use lacuna_measure::quantity::thousands;
+use lacuna_measure::quantity::{duration, many, thousands};
+use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
+pub(crate) use svd::svd;
 
 /// `lacuna eigen`
 pub(crate) fn eigen(args: &EigenArgs) -> Result<ExitCode> {
@@ -45,11 +48,6 @@ pub(crate) fn eigen(args: &EigenArgs) -> Result<ExitCode> {
     with_type!(kind, T => search::<T>(args, &source, mass.as_ref(), &dev))
 }
 
-/// `lacuna svd`
-pub(crate) fn singular(args: &SvdArgs) -> Result<ExitCode> {
-    svd::run(args)
-}
-
 fn search<T: Scalar>(
     args: &EigenArgs,
     source: &Source,
@@ -70,36 +68,39 @@ enum Sought {
 }
 
 fn sought<T: Scalar>(args: &EigenArgs, a: &Csr<T>) -> Result<Sought> {
-    let for_all = args.method == "krylov-schur";
+    let refused = |what: &str, message: String| lacuna::Error::Argument { what: what.into(), message };
+    let hermitian = check_hermitian("eigenvalues", a);
+    let named = args.method != "auto";
+    let by_krylov_schur = args.method == KRYLOV_SCHUR;
     // What else is only for Hermitian matrices says where the matrix is not.
-    let for_hermitian = args.mass.is_some() || !(for_all || args.method == "auto");
-    let said = check_hermitian("eigenvalues", a);
-    let hermitian = said.is_ok();
-    Ok(match args.which {
-        None if for_all => Sought::General(Part::Modulus, "as asked for"),
-        None if hermitian || for_hermitian => Sought::Hermitian(Which::Smallest),
-        None => Sought::General(Part::Modulus, "the matrix is not Hermitian: those of largest modulus"),
-        Some(wanted) => match (which(wanted), part(wanted)) {
-            (Some(which), _) if (hermitian || for_hermitian) && !for_all => Sought::Hermitian(which),
-            (_, Some(part)) if !for_hermitian => {
-                Sought::General(part, if hermitian { "as asked for" } else { "the matrix is not Hermitian" })
-            }
-            (None, _) => return Err(refused(wanted, "is not for a mass matrix, nor for this method").into()),
-            (Some(which), None) => match said {
-                Ok(()) => Sought::Hermitian(which),
-                Err(error) => {
-                    let why =
-                        "is for Hermitian matrices: modulus, leftmost, rightmost or near:NUMBER is for all";
-                    return Err(refused(wanted, &format!("{why}; {error}")).into());
-                }
-            },
-            (Some(which), Some(_)) => Sought::Hermitian(which),
-        },
-    })
-}
-
-fn refused(wanted: Wanted, why: &str) -> lacuna::Error {
-    lacuna::Error::Argument { what: "--which".into(), message: format!("{} {why}", wanted.name()) }
+    let only_hermitian = args.mass.is_some() || named && !by_krylov_schur;
+    let has_no_order = hermitian.is_err() || args.which.is_some_and(|wanted| which(wanted).is_none());
+    if !by_krylov_schur && (only_hermitian || !has_no_order) {
+        let wanted = args.which.unwrap_or(Wanted::Smallest);
+        let message = || format!("{} is not for a mass matrix, nor for this method", wanted.name());
+        return Ok(Sought::Hermitian(which(wanted).ok_or_else(|| refused("--which", message()))?));
+    }
+    if let Some((option, _)) = [
+        ("--mass", args.mass.is_some()),
+        ("--precond", args.precond != "auto"),
+        ("--complete", !matches!(args.complete, CheckName::Auto | CheckName::Off)),
+    ]
+    .into_iter()
+    .find(|(_, given)| *given)
+    {
+        let message = format!("{KRYLOV_SCHUR} has none; it is for the methods for Hermitian matrices");
+        return Err(refused(option, message).into());
+    }
+    let wanted = args.which.unwrap_or(Wanted::Modulus);
+    let message = || {
+        let why = hermitian.as_ref().err().map_or(String::new(), |error| format!("; {error}"));
+        format!(
+            "{} is for Hermitian matrices: modulus, leftmost, rightmost or near:NUMBER is for all{why}",
+            wanted.name()
+        )
+    };
+    let part = part(wanted).ok_or_else(|| refused("--which", message()))?;
+    Ok(Sought::General(part, if hermitian.is_ok() { "as asked for" } else { "the matrix is not Hermitian" }))
 }
 
 /// What a method for Hermitian matrices looks for.
@@ -116,7 +117,7 @@ fn which(wanted: Wanted) -> Option<Which> {
 const USUAL: usize = 6;
 
 /// How many are looked for among so many.
-fn counted_of(asked: Option<usize>, all: usize) -> usize {
+fn how_many(asked: Option<usize>, all: usize) -> usize {
     asked.unwrap_or(USUAL.min(all).max(1))
 }
 
@@ -150,6 +151,30 @@ fn beside<T: Scalar>(vectors: &[Vec<T>]) -> lacuna::Result<Csr<T>> {
     let columns = (0..rows).flat_map(|_| 0..cols as u32).collect();
     let values = (0..rows).flat_map(|i| vectors.iter().map(move |x| x[i])).collect();
     Csr::new(rows, cols, row_ptr, columns, values)
+}
+
+/// The first lines of a report: the matrix, the device, and what was chosen.
+fn heading(
+    text: &mut String,
+    (matrix, size, nnz, kind): (&str, &str, usize, NumberType),
+    device: &DeviceInfo,
+    choices: &[String],
+) -> std::fmt::Result {
+    writeln!(text, "{matrix}: {size}, {}, {}", many(nnz, "entry", "entries"), kind.name())?;
+    writeln!(text, "  {}: {}", device.backend, device.name)?;
+    choices.iter().try_for_each(|choice| writeln!(text, "  {choice}"))
+}
+
+/// The last ones: the time, with what else stands beside it, and notes.
+fn ending(
+    text: &mut String,
+    [setup, time]: [Duration; 2],
+    beside: &str,
+    notes: &[String],
+) -> std::fmt::Result {
+    let [setup, time] = [setup, time].map(|time| duration(time.as_secs_f64()));
+    writeln!(text, "  {time}, of which set-up {setup}{beside}")?;
+    notes.iter().try_for_each(|note| writeln!(text, "  note: {note}"))
 }
 
 /// A report that is written line by line.

@@ -1,5 +1,5 @@
 //! Singular values.
-use super::{beside, counted_of, exit, watched, written};
+use super::{beside, ending, exit, heading, how_many, watched, written};
 use crate::args::SvdArgs;
 use crate::convert::{check_matrix_output, save_matrix};
 use lacuna::eigen::{Svd, SvdOutcome, SvdProblem};
@@ -9,12 +9,13 @@ use lacuna_measure::failure::Result;
 use lacuna_measure::input::{STANDARD, Source, set_threads};
 use lacuna_measure::number::with_type;
 use lacuna_measure::out;
-use lacuna_measure::quantity::{duration, many, thousands};
+use lacuna_measure::quantity::{many, thousands};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::process::ExitCode;
 
-pub(super) fn run(args: &SvdArgs) -> Result<ExitCode> {
+/// `lacuna svd`
+pub(crate) fn svd(args: &SvdArgs) -> Result<ExitCode> {
     let vectors = [("--left", args.left.as_deref()), ("--right", args.right.as_deref())];
     let outputs = [vectors[0], vectors[1], ("--json", args.report.json.as_deref())];
     out::check_outputs(&outputs, &[("the matrix", Some(&args.matrix))])?;
@@ -31,7 +32,7 @@ fn search<T: Scalar>(args: &SvdArgs, source: &Source, dev: &Device) -> Result<Ex
     let a = source.read::<T>(quiet)?;
     let (shape, nnz) = ((a.rows(), a.cols()), a.nnz());
     let mut problem = SvdProblem::new(a)
-        .count(counted_of(args.count, shape.0.min(shape.1)))
+        .count(how_many(args.count, shape.0.min(shape.1)))
         .which(args.which.extreme())
         .check(args.complete.check())
         .max_iters(args.max_iters)
@@ -70,15 +71,7 @@ impl Found<'_> {
         let (outcome, info) = (&self.outcome, self.dev.info());
         let (rows, cols) = self.shape;
         let size = format!("{} x {}", thousands(rows as u64), thousands(cols as u64));
-        writeln!(
-            text,
-            "{}: {size}, {}, {}",
-            self.matrix,
-            many(self.nnz, "entry", "entries"),
-            self.kind.name()
-        )?;
-        writeln!(text, "  {}: {}", info.backend, info.name)?;
-        outcome.choices.iter().try_for_each(|choice| writeln!(text, "  {choice}"))?;
+        heading(text, (&self.matrix, &size, self.nnz, self.kind), info, &outcome.choices)?;
         let which = format!("{} {}", self.values.len(), self.args.which.name());
         writeln!(text, "\n  {which:>24}  {:>12}  {:>12}", "|Av - su|", "|A^H u - sv|")?;
         for (j, value) in self.values.iter().enumerate() {
@@ -92,13 +85,9 @@ impl Found<'_> {
             work.push(many(outcome.second_starts as usize, "second start", "second starts"));
         }
         writeln!(text, "  {}", work.join(", "))?;
-        let [setup, time] = [outcome.setup, outcome.time].map(|time| duration(time.as_secs_f64()));
         let [left, right] = outcome.orthogonality;
-        writeln!(
-            text,
-            "  {time}, of which set-up {setup}; |U^H U - I| = {left:.1e}, |V^H V - I| = {right:.1e}"
-        )?;
-        outcome.notes.iter().try_for_each(|note| writeln!(text, "  note: {note}"))
+        let angles = format!("; |U^H U - I| = {left:.1e}, |V^H V - I| = {right:.1e}");
+        ending(text, [outcome.setup, outcome.time], &angles, &outcome.notes)
     }
 
     fn json(&self) -> Value {
