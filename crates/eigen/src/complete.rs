@@ -14,8 +14,8 @@ pub(crate) type Method<'m, T> = dyn Fn(&Search<'_, T>, Watching<'_>) -> Result<F
 
 /// A count takes no longer than the search is expected to take, or than this many seconds.
 const LEAST: f64 = 0.1;
-/// Passes over the vectors of a search for each product, and products of the cost of a preconditioner.
-const PASSES: usize = 24;
+/// Vectors that a search reads or writes for each product, and products that take as long as an application of a preconditioner.
+const VECTORS: usize = 24;
 const PRECONDITIONING: u64 = 5;
 /// Eigenvalues this near to each other, beside the largest of those found, are taken for equal when they are counted.
 pub(crate) const APART: f64 = 1e-9;
@@ -88,7 +88,7 @@ impl<T: Scalar> Completeness<'_, T> {
     /// Seconds that the search is expected to take. What is decided by them does not depend on a clock.
     fn expected(&self, found: &Found<T>) -> f64 {
         let product = self.a.nnz() * (size_of::<T>() + size_of::<u32>());
-        let bytes = product + PASSES * self.a.rows() * size_of::<T>();
+        let bytes = product + VECTORS * self.a.rows() * size_of::<T>();
         let seconds = seconds_of_iteration(bytes, self.on_host);
         (found.products + PRECONDITIONING * found.preconditionings) as f64 * seconds
     }

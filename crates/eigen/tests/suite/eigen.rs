@@ -229,6 +229,18 @@ fn odd_matrices_have_an_answer() {
     assert_found(&wide, &values[..3], 1e-4);
 }
 
+/// A positive diagonal does not make a matrix definite: its multilevel preconditioner leads nowhere.
+#[test]
+fn the_smallest_of_an_indefinite_matrix_are_found_without_a_preconditioner() {
+    let mut a = Triplets::new(625, 625);
+    generated::<f64>("gen:poisson2d:25x25").entries().for_each(|(i, j, v)| a.push(i, j, v));
+    (0..625).for_each(|i| a.push(i, i, -3.0));
+    let found = EigenProblem::new(a.to_csr().unwrap()).count(4).solve(&device(2)).unwrap();
+    let expected: Vec<f64> = laplacian(25, 25).iter().take(4).map(|value| value - 3.0).collect();
+    assert_found(&found, &expected, 1e-8);
+    assert!(found.outcome.notes.iter().any(|note| note.contains("without one")), "{:?}", found.outcome.notes);
+}
+
 #[test]
 fn a_search_can_be_cut_short() {
     let problem = || EigenProblem::new(generated::<f64>("gen:poisson2d:40x40")).preconditioner("none");
