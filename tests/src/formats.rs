@@ -247,7 +247,7 @@ pub fn adjoints<T: Scalar>(make: fn() -> Device) {
         let hermitian = a.adjoint() == *a;
         for (format, _) in every(make, &a) {
             let Ok(turned) = convert(&Arc::new(a.adjoint()), format) else { continue };
-            on_both!(make, format!("adjoint in {format}"), |dev| {
+            on_both!(make, format!("adjoint of {} rows in {format}", a.rows()), |dev| {
                 let mut trace = Trace::new();
                 let pair = Pair::new(dev, &a, format).unwrap();
                 assert_eq!(*pair.a == *pair.adjoint, hermitian);

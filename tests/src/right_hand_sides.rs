@@ -35,15 +35,14 @@ pub fn agree<T: Scalar>(make: fn() -> Device) {
         let case = Solve { matrix, method: info.name, precond, max_iters: 200 };
         let a = generated::<T>(matrix);
         let (n, stop) = (a.rows(), Stop::default().rtol(tolerance::<T>()).max_iters(200));
-        let mut takes = false;
+        let takes = method::<T>(info.name, &options).unwrap().columns().is_some();
         on_both!(make, format!("{case:?}"), |dev| {
             let mut trace = Trace::new();
             let operator = dev.matrix(Arc::new(a.clone())).unwrap();
             let m = placed(dev, precond, &a, operator);
             let m = m.as_ref().map(|m| m as &dyn LinOp<T>);
             let method = method(info.name, &options).unwrap();
-            if method.columns().is_some() {
-                takes = true;
+            if takes {
                 let mut together = ColumnSolver::new(dev, &operator, m, &*method, 4).unwrap();
                 let (_, mut alone) = solver_with(dev, &a, &case, &options, stop);
                 let mut solution = vec![T::zero(); n];

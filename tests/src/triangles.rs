@@ -99,7 +99,8 @@ pub fn blocks<T: Scalar>(make: fn() -> Device) {
         let turned: Vec<u32> = (0..a.rows() as u32).rev().collect();
         for side in HALVES {
             for names in [None, Some(&turned[..])] {
-                solve(make, &format!("{count} x {grid}, {side:?}"), &half(&a, side, names));
+                let order = if names.is_some() { "turned" } else { "as it is" };
+                solve(make, &format!("{count} x {grid}, {side:?}, {order}"), &half(&a, side, names));
             }
         }
     }
