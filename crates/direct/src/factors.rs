@@ -77,6 +77,21 @@ impl<W: Number> Factors<W> {
         )
     }
 
+    /// The same in no other kind than that of the analysis.
+    ///
+    /// # Errors
+    /// As [`Factors::new`], and where another kind would do.
+    pub fn of_that_kind(a: &Csr<W>, analysis: Analysis, limits: &Limits, check: Check<'_>) -> Result<Self> {
+        compiled_here!(W: Number [f64, Complex64], |a: &Csr<W>,
+                                                    analysis: Analysis,
+                                                    limits: &Limits,
+                                                    check: Check<'_>|
+         -> Result<Factors<W>> {
+            limits.check(&analysis.cost())?;
+            Factors::of_kind(a, analysis, limits, check)?.looked_at(a)
+        })(a, analysis, limits, check)
+    }
+
     fn made(a: &Csr<W>, mut analysis: Analysis, limits: &Limits, check: Check<'_>) -> Result<Self> {
         loop {
             check()?;

@@ -1,4 +1,6 @@
 //! Hermitian factorisations by `faer`: `L Lᴴ`, and `L B Lᴴ` with pivots of one and two rows within supernodes.
+mod solve;
+
 use crate::cost::{Cost, Count};
 use crate::failure::{failed, filled, guarded, memory, refused, with_room};
 use crate::order::{by_minimum_degree, dissected, is_hopeless};
@@ -7,8 +9,8 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::perm::PermRef;
 use faer::sparse::linalg::SupernodalThreshold;
 use faer::sparse::linalg::cholesky::{
-    CholeskySymbolicParams, IntranodeLbltRef, LltRef, SymbolicCholesky, SymbolicCholeskyRaw,
-    SymmetricOrdering, factorize_symbolic_cholesky,
+    CholeskySymbolicParams, LltRef, SymbolicCholesky, SymbolicCholeskyRaw, SymmetricOrdering,
+    factorize_symbolic_cholesky,
 };
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
@@ -16,6 +18,8 @@ use lacuna_engine::Result;
 use lacuna_formats::{Csr, interrupt};
 use std::borrow::Cow;
 use std::sync::Arc;
+
+use solve::{Pivots, Supernodes};
 
 /// Operations for each entry, in units of 40, from which supernodes pay for `L Lᴴ`.
 const SUPERNODES: f64 = 0.5;
@@ -174,24 +178,35 @@ impl<W: Number> Hermitian<W> {
 
     /// `x ← A⁻¹ x`
     pub(crate) fn solve(&self, x: &mut [W]) {
-        let n = x.len();
         let (symbolic, factor) = (&*self.plan.symbolic, &self.factor);
-        let mut memory = MemBuffer::new(symbolic.solve_in_place_scratch::<W>(1, Par::Seq));
-        let (to, stack) = (MatMut::from_column_major_slice_mut(x, n, 1), MemStack::new(&mut memory));
-        // The conjugate was factored.
-        if self.plan.is_definite {
-            LltRef::new(symbolic, &factor.values).solve_in_place_with_conj(Conj::Yes, to, Par::Seq, stack);
-            if factor.is_negated {
-                x.iter_mut().for_each(|v| *v = -*v);
+        match symbolic.raw() {
+            SymbolicCholeskyRaw::Supernodal(supernodes) => {
+                let pivots = Pivots { beside: &factor.beside, inverse: &factor.inverse };
+                let pivots = (!self.plan.is_definite).then_some(pivots);
+                let outer = symbolic.perm().map(|order| order.arrays().0);
+                let place = |step: usize| {
+                    let row = if self.plan.is_definite { step } else { factor.order[step] as usize };
+                    outer.map_or(row, |outer| outer[row] as usize)
+                };
+                let mut ordered: Vec<W> = (0..x.len()).map(|step| x[place(step)]).collect();
+                Supernodes { symbolic: supernodes, values: &factor.values, pivots }.solve(&mut ordered);
+                ordered.iter().enumerate().for_each(|(step, v)| x[place(step)] = *v);
             }
-        } else {
-            let order = PermRef::new_checked(&factor.order, &factor.inverse, n);
-            IntranodeLbltRef::new(symbolic, &factor.values, &factor.beside, order).solve_in_place_with_conj(
-                Conj::Yes,
-                to,
-                Par::Seq,
-                stack,
-            );
+            SymbolicCholeskyRaw::Simplicial(_) => {
+                let mut memory = MemBuffer::new(symbolic.solve_in_place_scratch::<W>(1, Par::Seq));
+                let n = x.len();
+                let (to, stack) = (MatMut::from_column_major_slice_mut(x, n, 1), MemStack::new(&mut memory));
+                // The conjugate was factored.
+                LltRef::new(symbolic, &factor.values).solve_in_place_with_conj(
+                    Conj::Yes,
+                    to,
+                    Par::Seq,
+                    stack,
+                );
+            }
+        }
+        if factor.is_negated {
+            x.iter_mut().for_each(|v| *v = -*v);
         }
     }
 
