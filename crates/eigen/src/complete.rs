@@ -3,7 +3,7 @@ use crate::lanczos::Moved;
 use crate::outcome::Complete;
 use crate::problem::Check;
 use crate::search::{Found, Goal, Search, Watching};
-use crate::shift::{Shifted, shifted};
+use crate::shift::{Known, Shifted, shifted};
 use crate::small::Small;
 use lacuna_engine::{Error, LinOp, Reason, Result, Scalar};
 use lacuna_formats::{Csr, parallel};
@@ -25,6 +25,25 @@ const AT_ONCE: usize = 8;
 /// Rows that one task combines.
 const GRAIN: usize = 4096;
 
+/// Seconds that a search is expected to take for so many products and preconditionings. What is decided by them does not depend on a clock.
+pub(crate) fn seconds_of_search<T: Scalar>(
+    a: &Csr<T>,
+    (products, preconditionings): (u64, u64),
+    on_host: bool,
+) -> f64 {
+    let product = a.nnz() * (size_of::<T>() + size_of::<u32>());
+    let bytes = product + VECTORS * a.rows() * size_of::<T>();
+    (products + PRECONDITIONING * preconditionings) as f64 * seconds_of_iteration(bytes, on_host)
+}
+
+/// A number before the last value, which may have equals that nobody asked for.
+pub(crate) fn before_last(values: &[f64], largest: bool, goal: Goal) -> f64 {
+    let last = values[values.len() - 1];
+    let size = values.iter().map(|v| v.abs()).fold(0.0, f64::max);
+    let off = (APART * size).max(8.0 * goal.of(last)).max(f64::MIN_POSITIVE);
+    if largest { last + off } else { last - off }
+}
+
 /// The verdict on a search.
 pub(crate) enum Verdict<T> {
     /// Final.
@@ -42,6 +61,8 @@ pub(crate) struct Completeness<'a, T: Scalar> {
     pub(crate) wanted: usize,
     /// Whether vectors are in the memory of the host.
     pub(crate) on_host: bool,
+    /// An order of the shifted matrices.
+    pub(crate) known: &'a Known,
 }
 
 impl<T: Scalar> Completeness<'_, T> {
@@ -85,30 +106,26 @@ impl<T: Scalar> Completeness<'_, T> {
         })
     }
 
-    /// Seconds that the search is expected to take. What is decided by them does not depend on a clock.
-    fn expected(&self, found: &Found<T>) -> f64 {
-        let product = self.a.nnz() * (size_of::<T>() + size_of::<u32>());
-        let bytes = product + VECTORS * self.a.rows() * size_of::<T>();
-        let seconds = seconds_of_iteration(bytes, self.on_host);
-        (found.products + PRECONDITIONING * found.preconditionings) as f64 * seconds
-    }
-
     /// Counts how many are missing before the last value that was wanted, which may have equals that nobody asked for; or why that
     /// cannot be done.
     fn count(&self, found: &Found<T>, goal: Goal) -> Result<std::result::Result<usize, String>> {
         let sign = if self.largest { -1.0 } else { 1.0 };
         let signed = |value: f64| sign * value;
         let values = &found.values[..self.wanted];
-        let last = signed(values[self.wanted - 1]);
-        let size = values.iter().map(|v| v.abs()).fold(0.0, f64::max);
-        let sigma = last - (APART * size).max(8.0 * goal.of(last)).max(f64::MIN_POSITIVE);
-        let most = if self.check == Check::Counted { f64::INFINITY } else { self.expected(found).max(LEAST) };
+        let sigma = before_last(values, self.largest, goal);
+        let most = match self.check {
+            Check::Counted => f64::INFINITY,
+            _ => {
+                let taken = (found.products, found.preconditionings);
+                seconds_of_search(self.a, taken, self.on_host).max(LEAST)
+            }
+        };
         let costly = || Ok(Err("factors of a shifted matrix cost too much".into()));
         if seconds_of_counting((self.a.rows(), self.a.nnz())) > most {
             return costly();
         }
-        let wanted = |shifted| Shifted::within(shifted, most);
-        let analysed = match shifted(self.a, self.b, signed(sigma)).and_then(wanted) {
+        let wanted = |shifted| Shifted::within(shifted, most, self.known);
+        let analysed = match shifted(self.a, self.b, sigma).and_then(wanted) {
             Ok(Some(analysed)) => analysed,
             Ok(None) => return costly(),
             Err(error) => return Ok(Err(error.to_string())),
@@ -123,7 +140,7 @@ impl<T: Scalar> Completeness<'_, T> {
             );
         };
         let counted = if self.largest { inertia.positive } else { inertia.negative };
-        let here = values.iter().filter(|value| signed(**value) <= sigma).count();
+        let here = values.iter().filter(|value| signed(**value) <= signed(sigma)).count();
         Ok(counted
             .checked_sub(here)
             .ok_or_else(|| format!("{here} values were found where {counted} are counted")))
@@ -163,9 +180,7 @@ impl<T: Scalar> Completeness<'_, T> {
             ..*searched
         };
         let other = method(&again, watch)?;
-        found.products += other.products;
-        found.preconditionings += other.preconditionings;
-        found.iterations += other.iterations;
+        found.follow(&other);
         Ok(other)
     }
 

@@ -3,7 +3,7 @@
 //! | method | for | by |
 //! |---|---|---|
 //! | `lobpcg` | the smallest or largest of `A x = λ B x` | a block with a preconditioner, on a basis kept orthonormal |
-//! | `lanczos` | the largest, and those near a number | thick restarts; factors of `A − σ B` |
+//! | `lanczos` | the largest, those near a number, and the smallest where factors are cheap | thick restarts; factors of `A − σ B` |
 //! | `krylov-schur` | matrices that are not Hermitian | thick restarts in Schur form, complex |
 //! | `golub-kahan` | the largest singular values, and the smallest by factors | thick restarts, both sides orthonormal |
 //! | `dense` | small matrices | Householder's reduction and QL steps, Jacobi's rotations |
@@ -12,8 +12,10 @@
 //! the matrices and the pairs alone: residuals in twice the working precision, orthogonality, and [completeness](Complete), by the
 //! inertia of a shifted matrix or by a second start.
 mod block;
+mod choice;
 mod complete;
 mod general;
+mod inverse;
 mod jacobi;
 mod lanczos;
 mod lobpcg;

@@ -39,7 +39,7 @@ pub const EIGEN_METHODS: &[(&str, &str)] = &[
     ("lobpcg", "smallest or largest eigenvalues with a preconditioner; any mass matrix"),
     (
         "lanczos",
-        "largest eigenvalues, or those near a number by factors of the shifted matrix, also with a mass matrix",
+        "largest eigenvalues; by factors of the shifted matrix those near a number and the smallest, also with a mass matrix",
     ),
     ("dense", "all eigenvalues of a small matrix"),
 ];
@@ -128,8 +128,8 @@ impl<T: Scalar> EigenProblem<T> {
         self.which = which;
         self
     }
-    /// The method by name, see [`EIGEN_METHODS`]; `auto` chooses: `dense` up to 500 rows, `lobpcg` for the smallest, `lanczos` for
-    /// the largest and for those near a number.
+    /// The method by name, see [`EIGEN_METHODS`]; `auto` chooses: `dense` up to 500 rows; for the smallest `lanczos` by factors
+    /// where these are cheap, else `lobpcg`; `lanczos` for the largest and for those near a number.
     pub fn method(mut self, name: &str) -> Self {
         self.method = name.into();
         self

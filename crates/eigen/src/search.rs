@@ -45,6 +45,15 @@ pub(crate) struct Found<T> {
     pub(crate) history: Vec<f64>,
 }
 
+impl<T> Found<T> {
+    /// Adds what a search before this one took.
+    pub(crate) fn follow(&mut self, before: &Found<T>) {
+        self.iterations += before.iterations;
+        self.products += before.products;
+        self.preconditionings += before.preconditionings;
+    }
+}
+
 /// Elements that a task draws.
 const GRAIN: usize = 4096;
 

@@ -1,8 +1,9 @@
 //! Factors of `A − σ B`: the operator of shift-invert, and the number of eigenvalues below `σ`.
-use lacuna_direct::{Analysis, Factors, Inertia, Kind, Limits, Number, Task};
+use lacuna_direct::{Analysis, Cost, Factors, Inertia, Kind, Limits, Number, Task};
 use lacuna_engine::{Complex64, Error, HostOperator, Result, Scalar};
 use lacuna_formats::{Csr, Triplets};
 use std::any::Any;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// The most that factors may cost: as the preconditioner `direct`.
@@ -22,11 +23,13 @@ pub(crate) fn shifted<T: Scalar>(a: &Csr<T>, b: Option<&Csr<T>>, sigma: f64) -> 
 }
 
 /// Factors in the double precision of a number type.
-pub(crate) trait Solve<T>: Send + Sync {
+pub(crate) trait Solve<T: Scalar>: Send + Sync {
     /// `x ← (A − σ B)⁻¹ b`
     fn solve(&self, b: &[T], x: &mut [T]);
     /// The signs of the eigenvalues; `None` if the factors do not tell.
     fn inertia(&self) -> Option<Inertia>;
+    /// Factors another shifted matrix of the same pattern, in the same order.
+    fn renew(&mut self, shifted: &Csr<T::Wide>) -> Result<()>;
 }
 
 impl<T: Scalar, W: Number> Solve<T> for Factors<W> {
@@ -38,7 +41,15 @@ impl<T: Scalar, W: Number> Solve<T> for Factors<W> {
     fn inertia(&self) -> Option<Inertia> {
         Factors::inertia(self)
     }
+    fn renew(&mut self, shifted: &Csr<T::Wide>) -> Result<()> {
+        let any: &dyn Any = shifted;
+        let shifted = any.downcast_ref::<Csr<W>>().ok_or_else(not_double)?;
+        Factors::renew(self, shifted, &LIMITS, &mut || Ok(()))
+    }
 }
+
+/// An order that was found for a pattern and not used yet.
+pub(crate) type Known = Cell<Option<Analysis>>;
 
 /// An analysis of a shifted matrix, before it is factored.
 pub(crate) struct Shifted<W: Scalar> {
@@ -59,29 +70,64 @@ impl<W: Scalar> Shifted<W> {
         })?;
         Ok(Shifted { matrix, analysis })
     }
-    /// The same if the factors are expected to take so many seconds at most, within the limits.
+    /// The same if the factors are expected to take so many seconds at most, within the limits. An order of the same pattern that is
+    /// known is taken, and one that was found in vain is kept.
     ///
     /// # Errors
     /// As [`Analysis::as_kind`].
-    pub(crate) fn within(matrix: Csr<W>, seconds: f64) -> Result<Option<Self>> {
+    pub(crate) fn within(matrix: Csr<W>, seconds: f64, known: &Known) -> Result<Option<Self>> {
         let fits = |analysis: &Analysis| {
             let cost = analysis.cost();
             cost.seconds <= seconds && cost.bytes <= LIMITS.bytes && cost.operations <= LIMITS.operations
         };
-        let analysis = analysed(&matrix, seconds)?.filter(fits);
-        Ok(analysis.map(|analysis| Shifted { matrix, analysis }))
+        let analysis = match known.take() {
+            Some(analysis) => Some(analysis),
+            None => analysed(&matrix, seconds)?,
+        };
+        match analysis {
+            Some(analysis) if fits(&analysis) => Ok(Some(Shifted { matrix, analysis })),
+            unfit => {
+                known.set(unfit);
+                Ok(None)
+            }
+        }
     }
-    /// The factors.
+    /// What the factors cost.
+    pub(crate) fn cost(&self) -> Cost {
+        self.analysis.cost()
+    }
+    /// Keeps the order.
+    pub(crate) fn kept(self, known: &Known) {
+        known.set(Some(self.analysis));
+    }
+    /// The factors, as those of a Hermitian matrix if that works.
     ///
     /// # Errors
     /// As [`Factors::new`]: among others for a singular matrix.
-    pub(crate) fn factors<T: Scalar>(self) -> Result<Box<dyn Solve<T>>> {
+    pub(crate) fn factors<T: Scalar>(self) -> Result<Arc<dyn Solve<T>>> {
+        self.made(true)
+    }
+    /// The factors as those of a Hermitian matrix, whose signs are known.
+    ///
+    /// # Errors
+    /// As [`Factors::of_that_kind`].
+    pub(crate) fn hermitian_factors<T: Scalar>(self) -> Result<Arc<dyn Solve<T>>> {
+        self.made(false)
+    }
+
+    fn made<T: Scalar>(self, of_any_kind: bool) -> Result<Arc<dyn Solve<T>>> {
+        fn factored<W: Number>(a: &Csr<W>, analysis: Analysis, of_any_kind: bool) -> Result<Factors<W>> {
+            let check = &mut || Ok(());
+            match of_any_kind {
+                true => Factors::new(a, analysis, &LIMITS, check),
+                false => Factors::of_that_kind(a, analysis, &LIMITS, check),
+            }
+        }
         let Shifted { matrix, analysis } = self;
-        let check = &mut || Ok(());
         let any: &dyn Any = &matrix;
         match (any.downcast_ref::<Csr<f64>>(), any.downcast_ref::<Csr<Complex64>>()) {
-            (Some(a), _) => Ok(Box::new(Factors::new(a, analysis, &LIMITS, check)?)),
-            (_, Some(a)) => Ok(Box::new(Factors::new(a, analysis, &LIMITS, check)?)),
+            (Some(a), _) => Ok(Arc::new(factored(a, analysis, of_any_kind)?)),
+            (_, Some(a)) => Ok(Arc::new(factored(a, analysis, of_any_kind)?)),
             _ => Err(not_double()),
         }
     }

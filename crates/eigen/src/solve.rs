@@ -1,56 +1,50 @@
 //! Solves an eigenvalue problem: places it on a device, searches, checks, and searches again for what was missed.
-use crate::complete::{APART, Completeness, Verdict};
+use crate::choice::{Method, method};
+use crate::complete::{Completeness, Verdict};
+use crate::inverse::ByFactors;
 use crate::lanczos::{End, lanczos};
 use crate::lobpcg::{guards, lobpcg};
 use crate::outcome::{Complete, Eigen, EigenOutcome};
-use crate::problem::{Check, EigenProblem, EigenProgress, Which};
+use crate::problem::{EigenProblem, EigenProgress, Which};
 use crate::search::{Found, Goal, Search, placed};
-use crate::shift::{self, Shifted, Solve};
+use crate::shift::Known;
 use crate::small::Small;
 use crate::trust;
 use lacuna_engine::{Device, Error, LinOp, Matrix, Owned, Reason, Result, Scalar};
 use lacuna_formats::Csr;
 use lacuna_solvers::{Placed, Setup, norm_bound, preconditioner};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Rows up to which all eigenvalues are computed.
-const DENSE: usize = 500;
-/// Rows up to which `dense` may be asked for.
-const MOST_DENSE: usize = 5000;
 /// Second starts after which the search ends, beside two for each value.
 const MOST_STARTS: u64 = 10;
-/// The tolerance of Lanczos' method for an inverse, whose values are wanted to full precision.
-const INVERSE: f64 = 64.0;
-
-/// How a problem is solved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Method {
-    Dense,
-    Lobpcg,
-    Lanczos,
-}
+/// Iterations that a block with a preconditioner is expected to take, and by how much more before factors are asked again.
+const ITERATIONS: u64 = 25;
+const PATIENCE: u64 = 2;
+/// Products that Lanczos' method may take for each column of a block.
+const PRODUCTS: u64 = 100;
 
 /// A matrix on the device.
 type Stored<T> = Owned<Matrix<T>>;
 
 /// A problem on a device.
 pub(crate) struct Task<'d, T: Scalar> {
-    problem: EigenProblem<T>,
-    dev: &'d Device,
+    pub(crate) problem: EigenProblem<T>,
+    pub(crate) dev: &'d Device,
     method: Method,
     pub(crate) goal: Goal,
     started: Instant,
-    choices: Vec<String>,
-    notes: Vec<String>,
+    pub(crate) choices: Vec<String>,
+    pub(crate) notes: Vec<String>,
+    /// An order of elimination that was found and not used.
+    pub(crate) known: Known,
 }
 
 /// What has been found so far, and what it took.
-struct Sum<T> {
-    found: Found<T>,
-    second_starts: u64,
-    complete: Complete,
+pub(crate) struct Sum<T> {
+    pub(crate) found: Found<T>,
+    pub(crate) second_starts: u64,
+    pub(crate) complete: Complete,
 }
 
 impl<'d, T: Scalar> Task<'d, T> {
@@ -61,7 +55,7 @@ impl<'d, T: Scalar> Task<'d, T> {
         let stretch = stretch(&problem);
         let floor = 4.0 * (problem.a.rows() as f64).sqrt() * T::EPSILON * norm_bound(&problem.a) * stretch;
         let goal = Goal { relative: problem.rtol, floor: floor.max(f64::MIN_POSITIVE) };
-        Ok(Task { problem, dev, method, goal, started, choices, notes: Vec::new() })
+        Ok(Task { problem, dev, method, goal, started, choices, notes: Vec::new(), known: Known::default() })
     }
 
     pub(crate) fn solve(
@@ -70,10 +64,11 @@ impl<'d, T: Scalar> Task<'d, T> {
     ) -> Result<Eigen<T>> {
         let (sum, setup) = match self.method {
             Method::Dense => (self.dense()?, Duration::ZERO),
-            Method::Lobpcg => self.by_block(watch)?,
+            Method::Lobpcg => self.by_block(None, watch)?,
+            Method::Smallest => self.smallest(watch)?,
             Method::Lanczos => match self.problem.which {
                 Which::Near(sigma) => self.by_inverse(sigma, watch)?,
-                _ => self.by_products(watch)?,
+                _ => self.by_products(self.problem.max_iters, watch)?,
             },
         };
         self.finish(sum, setup)
@@ -162,7 +157,7 @@ impl<'d, T: Scalar> Task<'d, T> {
         Ok(None)
     }
 
-    fn search<'s>(
+    pub(crate) fn search<'s>(
         &'s self,
         a: &'s dyn LinOp<T>,
         b: Option<&'s dyn LinOp<T>>,
@@ -183,35 +178,95 @@ impl<'d, T: Scalar> Task<'d, T> {
         }
     }
 
+    /// By factors if these promise to take less time than a block, at first and whenever the block took longer than expected.
+    fn smallest(
+        &mut self,
+        watch: &mut dyn FnMut(EigenProgress) -> ControlFlow<()>,
+    ) -> Result<(Sum<T>, Duration)> {
+        match self.by_factors_within(self.seconds_of_block(ITERATIONS), watch)? {
+            ByFactors::Found(sum, setup) => Ok((sum, setup)),
+            ByFactors::Costly => self.by_block(Some(ITERATIONS), watch),
+            ByFactors::Missed => self.by_block(None, watch),
+            ByFactors::Indefinite => self.of_indefinite(watch),
+        }
+    }
+
+    /// The smallest of a matrix that is not semidefinite are not near 0: products alone may find them.
+    fn of_indefinite(
+        &mut self,
+        watch: &mut dyn FnMut(EigenProgress) -> ControlFlow<()>,
+    ) -> Result<(Sum<T>, Duration)> {
+        if self.problem.mass.is_some() {
+            return self.by_block(None, watch);
+        }
+        self.choices.push("method lanczos: the matrix is not semidefinite".into());
+        let most = PRODUCTS * (self.problem.count + guards(self.problem.count)) as u64;
+        let (sum, setup) = self.by_products(most.min(self.problem.max_iters), watch)?;
+        if sum.found.reason != Reason::Limit || most >= self.problem.max_iters {
+            return Ok((sum, setup));
+        }
+        self.notes.push(format!("{most} products of lanczos did not suffice: by a block then"));
+        let (mut other, setup) = self.by_block(None, watch)?;
+        other.found.follow(&sum.found);
+        Ok((other, setup))
+    }
+
+    /// With `patience`, factors are asked again after so many iterations, and again after a multiple of that.
     fn by_block(
         &mut self,
+        patience: Option<u64>,
         watch: &mut dyn FnMut(EigenProgress) -> ControlFlow<()>,
     ) -> Result<(Sum<T>, Duration)> {
         let setting_up = Instant::now();
         let (a, b) = self.operators()?;
         let m = self.preconditioner(*a)?;
         let setup = setting_up.elapsed();
-        let this = &*self;
         let (b, m) = (b.as_ref().map(|b| b as &dyn LinOp<T>), m.as_ref().map(|m| m as &dyn LinOp<T>));
         let method = |search: &Search<'_, T>, watch: crate::search::Watching<'_>| lobpcg(search, watch);
-        let sum = this.completed(this.search(&a, b, m), &method, watch)?;
+        let (most, mut limit) = (self.problem.max_iters, patience.map(|patience| PATIENCE * patience));
+        let mut before: Option<Sum<T>> = None;
+        let sum = loop {
+            let (start, spent) = match &before {
+                Some(sum) => (&sum.found.vectors, sum.found.iterations),
+                None => (&self.problem.start, 0),
+            };
+            let left = most.saturating_sub(spent);
+            let search =
+                Search { limit: limit.map_or(left, |limit| limit.min(left)), start, ..self.search(&a, b, m) };
+            let mut sum = self.completed(search, &method, watch)?;
+            if let Some(before) = &before {
+                sum.found.follow(&before.found);
+            }
+            let spent = sum.found.iterations;
+            if sum.found.reason != Reason::Limit || spent >= most {
+                break sum;
+            }
+            limit = match self.by_factors_within(self.seconds_of_block(spent), watch)? {
+                ByFactors::Found(mut other, making) => {
+                    other.found.follow(&sum.found);
+                    return Ok((other, setup + making));
+                }
+                ByFactors::Costly => limit.map(|limit| PATIENCE * limit),
+                ByFactors::Indefinite | ByFactors::Missed => None,
+            };
+            before = Some(sum);
+        };
         if sum.found.reason != Reason::Stagnated || m.is_none() || self.problem.preconditioner != "auto" {
             return Ok((sum, setup));
         }
         // That of a matrix which is not definite may be none.
         self.notes.push("the search with a preconditioner stagnated: another without one".into());
         let mut other = match b {
-            None => self.by_products(watch)?.0,
+            None => self.by_products(most, watch)?.0,
             Some(_) => self.completed(self.search(&a, b, None), &method, watch)?,
         };
-        other.found.iterations += sum.found.iterations;
-        other.found.products += sum.found.products;
-        other.found.preconditionings += sum.found.preconditionings;
+        other.found.follow(&sum.found);
         Ok((other, setup))
     }
 
     fn by_products(
         &mut self,
+        limit: u64,
         watch: &mut dyn FnMut(EigenProgress) -> ControlFlow<()>,
     ) -> Result<(Sum<T>, Duration)> {
         let (a, _) = self.operators()?;
@@ -219,7 +274,8 @@ impl<'d, T: Scalar> Task<'d, T> {
         let end = if this.problem.which == Which::Largest { End::Largest } else { End::Smallest };
         let method =
             |search: &Search<'_, T>, watch: crate::search::Watching<'_>| lanczos(search, end, false, watch);
-        Ok((this.completed(this.search(&a, None, None), &method, watch)?, Duration::ZERO))
+        let search = Search { limit, ..this.search(&a, None, None) };
+        Ok((this.completed(search, &method, watch)?, Duration::ZERO))
     }
 
     /// A search for one end of the spectrum, and others for what it missed until nothing is missing.
@@ -241,6 +297,7 @@ impl<'d, T: Scalar> Task<'d, T> {
             check: self.problem.check,
             wanted,
             on_host: self.dev.info().memory.is_none(),
+            known: &self.known,
         };
         // What comes after those that were wanted has not converged.
         found.values.truncate(wanted);
@@ -263,89 +320,6 @@ impl<'d, T: Scalar> Task<'d, T> {
             completeness.join(&mut found, vectors)?;
         };
         Ok(Sum { found, second_starts, complete })
-    }
-
-    /// Eigenvalues near a number, by factors of the shifted matrix.
-    fn by_inverse(
-        &mut self,
-        sigma: f64,
-        watch: &mut dyn FnMut(EigenProgress) -> ControlFlow<()>,
-    ) -> Result<(Sum<T>, Duration)> {
-        let setting_up = Instant::now();
-        let (factors, sigma) = self.factors_near(sigma)?;
-        let n = self.problem.a.rows();
-        let operator = shift::inverse(n, factors);
-        let mass = self.problem.mass.as_ref().map(|b| placed(self.dev, b)).transpose()?;
-        let mass = mass.as_ref().map(|b| b as &dyn LinOp<T>);
-        let setup = setting_up.elapsed();
-        let this = &*self;
-        let wanted = this.problem.count;
-        let search = Search {
-            goal: Goal { relative: INVERSE * T::EPSILON, floor: 0.0 },
-            largest: false,
-            ..this.search(&operator, mass, None)
-        };
-        let mut told = |iterations, converged, worst| {
-            watch(EigenProgress { what: "search", iterations, converged, of: wanted, worst })
-        };
-        let mut found = lanczos(&search, End::Modulus, true, &mut told)?;
-        found.values.iter_mut().for_each(|value| *value = sigma + 1.0 / *value);
-        let (complete, note) = match this.problem.check {
-            Check::Off => (Complete::Unchecked("not asked for".into()), None),
-            _ => this.counted_near(sigma, &found)?,
-        };
-        self.notes.extend(note);
-        Ok((Sum { found, second_starts: 0, complete }, setup))
-    }
-
-    /// Factors of `A − σ B`; a `σ` that is an eigenvalue is moved a little.
-    fn factors_near(&mut self, sigma: f64) -> Result<(Arc<dyn Solve<T>>, f64)> {
-        let norm = norm_bound(&self.problem.a);
-        let made = |sigma: f64| {
-            let mass = self.problem.mass.as_deref();
-            Shifted::new(shift::shifted(&self.problem.a, mass, sigma)?)?.factors::<T>().map(Arc::from)
-        };
-        match made(sigma) {
-            Ok(factors) => Ok((factors, sigma)),
-            Err(Error::Unsupported { .. }) => {
-                let moved = sigma + 1e-6 * norm * stretch(&self.problem).powi(2);
-                let factors = made(moved)?;
-                self.notes
-                    .push(format!("{sigma} is an eigenvalue, or near one: {moved} was taken in its place"));
-                Ok((factors, moved))
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Whether as many eigenvalues as were found are nearer than the last.
-    fn counted_near(&self, sigma: f64, found: &Found<T>) -> Result<(Complete, Option<String>)> {
-        let wanted = self.problem.count;
-        let distance = |value: f64| (value - sigma).abs();
-        let last = distance(found.values[wanted - 1]);
-        let size = found.values[..wanted].iter().map(|value| value.abs()).fold(last, f64::max);
-        let radius = last - (APART * size).max(8.0 * self.goal.floor);
-        if radius <= 0.0 {
-            return Ok((Complete::Unchecked("all values found are as near as rounding tells".into()), None));
-        }
-        let inside = found.values[..wanted].iter().filter(|value| distance(**value) <= radius).count();
-        let below = |sigma: f64| -> Result<Option<usize>> {
-            let mass = self.problem.mass.as_deref();
-            let shifted = Shifted::new(shift::shifted(&self.problem.a, mass, sigma)?)?;
-            let inertia = shifted.factors::<T>().map(|factors| factors.inertia());
-            Ok(inertia.ok().flatten().filter(|inertia| inertia.zero == 0).map(|inertia| inertia.negative))
-        };
-        let complete = match (below(sigma + radius)?, below(sigma - radius)?) {
-            (Some(high), Some(low)) if high - low == inside => Complete::Counted,
-            (Some(high), Some(low)) if high - low > inside => Complete::Missing(high - low - inside),
-            (Some(high), Some(low)) => {
-                let note =
-                    format!("{inside} values were found where {} are counted", high.saturating_sub(low));
-                return Ok((Complete::Unchecked("the count is below the number found".into()), Some(note)));
-            }
-            _ => Complete::Unchecked("factors of a shifted matrix have no signs".into()),
-        };
-        Ok((complete, None))
     }
 
     /// Checks the pairs and puts everything together.
@@ -406,53 +380,9 @@ impl<'d, T: Scalar> Task<'d, T> {
 }
 
 /// The length of vectors of B-norm 1, about: of those along one unknown.
-fn stretch<T: Scalar>(problem: &EigenProblem<T>) -> f64 {
+pub(crate) fn stretch<T: Scalar>(problem: &EigenProblem<T>) -> f64 {
     problem.mass.as_ref().map_or(1.0, |b| {
         let least = b.diagonal().iter().map(|d| d.re()).fold(f64::INFINITY, f64::min);
         if least > 0.0 && least.is_finite() { 1.0 / least.sqrt() } else { 1.0 }
     })
-}
-
-/// The method for a problem, and why.
-fn method<T: Scalar>(problem: &EigenProblem<T>, choices: &mut Vec<String>) -> Result<Method> {
-    let n = problem.a.rows();
-    let mass = problem.mass.is_some();
-    let refused =
-        |method: &str, message: String| Err(Error::Unsupported { operation: method.into(), message });
-    let fits = 3 * (problem.count + guards(problem.count)) <= n;
-    let near = matches!(problem.which, Which::Near(_));
-    let (method, why) = match problem.method.as_str() {
-        "dense" => (Method::Dense, "as asked for"),
-        "lobpcg" => (Method::Lobpcg, "as asked for"),
-        "lanczos" => (Method::Lanczos, "as asked for"),
-        _ if n <= DENSE => (Method::Dense, "the matrix is small"),
-        _ if !fits && n <= MOST_DENSE => (Method::Dense, "a large part of all eigenvalues is wanted"),
-        _ if near => (Method::Lanczos, "by factors of the shifted matrix"),
-        _ if problem.which == Which::Largest && !mass => (Method::Lanczos, "products alone find the largest"),
-        _ => (Method::Lobpcg, "a block with a preconditioner finds the smallest"),
-    };
-    match method {
-        Method::Dense if n > MOST_DENSE => {
-            return refused("dense", format!("it takes at most {MOST_DENSE} rows, the matrix has {n}"));
-        }
-        Method::Lobpcg if near => {
-            return refused(
-                "lobpcg",
-                "it finds the smallest or largest; `lanczos` finds those near a number".into(),
-            );
-        }
-        Method::Lanczos if mass && !near => {
-            let message =
-                "with a mass matrix it finds those near a number; `lobpcg` finds the smallest or largest";
-            return refused("lanczos", message.into());
-        }
-        _ => {}
-    }
-    let name = match method {
-        Method::Dense => "dense",
-        Method::Lobpcg => "lobpcg",
-        Method::Lanczos => "lanczos",
-    };
-    choices.push(format!("method {name}: {why}"));
-    Ok(method)
 }

@@ -1,11 +1,12 @@
 //! Eigenvalues against closed forms and dense computations.
 use lacuna_cpu::{Cpu, CpuOptions};
-use lacuna_eigen::{Check, Complete, Eigen, EigenProblem, Small, Which};
+use lacuna_eigen::{Check, Complete, Eigen, EigenOutcome, EigenProblem, Small, Which};
 use lacuna_engine::{Complex32, Complex64, Device, Double, Error, Reason, Scalar};
 use lacuna_formats::{Csr, Triplets};
 use lacuna_io::Spec;
 use std::f64::consts::PI;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 fn device(threads: usize) -> Device {
     Device::new(Cpu::with(CpuOptions::default().threads(threads)).unwrap())
@@ -90,10 +91,13 @@ fn small_matrices_are_taken_apart() {
 }
 
 fn smallest<T: Scalar>(off: f64) {
-    let found = EigenProblem::new(generated::<T>("gen:poisson2d:40x40")).solve(&device(2)).unwrap();
-    assert_found(&found, &laplacian(40, 40)[..6], off);
-    assert_eq!(found.outcome.complete, Complete::Counted);
-    assert!(found.outcome.preconditionings > 0);
+    for method in ["lobpcg", "auto"] {
+        let problem = EigenProblem::new(generated::<T>("gen:poisson2d:40x40")).method(method);
+        let found = problem.solve(&device(2)).unwrap();
+        assert_found(&found, &laplacian(40, 40)[..6], off);
+        assert_eq!(found.outcome.complete, Complete::Counted);
+        assert_eq!(found.outcome.preconditionings > 0, method == "lobpcg", "{:?}", found.outcome.choices);
+    }
 }
 
 #[test]
@@ -102,6 +106,38 @@ fn the_smallest_of_a_square_are_all_found() {
     smallest::<f32>(1e-4);
     smallest::<Complex64>(1e-9);
     smallest::<Complex32>(1e-4);
+}
+
+/// The Laplacian of a ring, some of whose edges are weak: 0 is an eigenvalue.
+fn ring(n: usize, weight: impl Fn(usize) -> f64) -> Csr<f64> {
+    let mut a = Triplets::new(n, n);
+    for i in 0..n {
+        let (next, w) = ((i + 1) % n, weight(i));
+        for (i, j, v) in [(i, i, w), (next, next, w), (i, next, -w), (next, i, -w)] {
+            a.push(i, j, v);
+        }
+    }
+    a.to_csr().unwrap()
+}
+
+#[test]
+fn the_smallest_of_a_singular_matrix_come_from_factors() {
+    let n = 700;
+    let problem = EigenProblem::new(ring(n, |_| 1.0)).count(5);
+    let found = problem.solve(&device(2)).unwrap();
+    let value = |i: usize| 4.0 * (PI * i as f64 / n as f64).sin().powi(2);
+    assert_found(&found, &[0.0, value(1), value(1), value(2), value(2)], 1e-11);
+    assert_eq!((found.outcome.complete, found.outcome.preconditionings), (Complete::Counted, 0));
+}
+
+#[test]
+fn a_block_that_takes_too_long_hands_over_to_factors() {
+    // Beside them, a block is expected to be faster.
+    let problem = EigenProblem::new(ring(30_000, |i| 1e-6 + (i % 2) as f64)).count(2);
+    let found = problem.solve(&device(2)).unwrap();
+    let outcome = &found.outcome;
+    assert!(outcome.converged() && outcome.complete == Complete::Counted, "{outcome:#?}");
+    assert!(outcome.choices.iter().any(|choice| choice.starts_with("method lanczos")), "{outcome:#?}");
 }
 
 #[test]
@@ -235,10 +271,14 @@ fn the_smallest_of_an_indefinite_matrix_are_found_without_a_preconditioner() {
     let mut a = Triplets::new(625, 625);
     generated::<f64>("gen:poisson2d:25x25").entries().for_each(|(i, j, v)| a.push(i, j, v));
     (0..625).for_each(|i| a.push(i, i, -3.0));
-    let found = EigenProblem::new(a.to_csr().unwrap()).count(4).solve(&device(2)).unwrap();
+    let a = Arc::new(a.to_csr().unwrap());
     let expected: Vec<f64> = laplacian(25, 25).iter().take(4).map(|value| value - 3.0).collect();
-    assert_found(&found, &expected, 1e-8);
-    assert!(found.outcome.notes.iter().any(|note| note.contains("without one")), "{:?}", found.outcome.notes);
+    for (method, why) in [("auto", "the matrix is not semidefinite"), ("lobpcg", "without one")] {
+        let found = EigenProblem::new(Arc::clone(&a)).count(4).method(method).solve(&device(2)).unwrap();
+        assert_found(&found, &expected, 1e-8);
+        let EigenOutcome { choices, notes, .. } = &found.outcome;
+        assert!(choices.iter().chain(notes).any(|line| line.contains(why)), "{choices:?} {notes:?}");
+    }
 }
 
 #[test]
