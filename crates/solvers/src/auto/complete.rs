@@ -1,5 +1,6 @@
 //! When complete factors come before any iteration.
 use super::Facts;
+use super::multilevel::steps_across;
 use super::pace::Pace;
 use super::plan::{Candidate, Cost, DIRECT, Plan, When};
 use super::rules::Chosen;
@@ -34,8 +35,8 @@ const STRONG: f64 = 0.6;
 pub(super) fn condition() -> String {
     format!(
         "complete factors are expected to take no longer than {USUAL} iterations, than {FEW} if the diagonal dominates in half of \
-         the rows, than {SMOOTH} to {ROUGH} if it all but does, more where couplings are stronger, or than {MANY} or {MOST} of \
-         `idr`; the method is then `richardson`, which refines the solution"
+         the rows, than {SMOOTH} to {ROUGH} if it all but does, more where couplings are stronger, than a diffusion that is not \
+         Hermitian needs to cross its graph, or than {MANY} or {MOST} of `idr`; the method is then `richardson`, which refines the solution"
     )
 }
 
@@ -45,8 +46,19 @@ pub fn seconds_of_counting((rows, nnz): (usize, usize)) -> f64 {
     entry * nnz as f64 + row * rows as f64
 }
 
-/// Iterations that the first method of a plan is expected to take.
+/// Iterations that the first method of a plan is expected to take: by the rows, and, unless it is `cg`, what a diffusion needs to cross
+/// its graph, one step for each product. Where `b` is smooth, `cg` needs fewer.
 fn expected<T: Scalar>(facts: &Facts<T>, method: &str) -> f64 {
+    let by_rows = by_rows(facts, method);
+    if by_rows == FEW || method == "cg" || !facts.is_diffusion() {
+        return by_rows;
+    }
+    let products = if method == "bicgstab" { 2.0 } else { 1.0 };
+    by_rows.max(steps_across(facts.matrix(), MANY as usize) as f64 / products)
+}
+
+/// Iterations by what most rows are like.
+fn by_rows<T: Scalar>(facts: &Facts<T>, method: &str) -> f64 {
     let a = facts.matrix();
     let couplings = |i: usize| a.row_entries(i).filter(move |(j, _)| *j != i);
     let diagonal: Vec<f64> = a.diagonal().iter().map(|d| d.modulus()).collect();

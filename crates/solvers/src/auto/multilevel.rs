@@ -34,21 +34,29 @@ pub(super) fn multigrid_pays<T: Scalar>(facts: &Facts<T>) -> Option<String> {
     pays.then(|| format!("one stencil on a grid of {x}x{y}x{z}; cg needs about {across} steps to cross it"))
 }
 
-/// Why `amg` is faster than `cg` alone, if it is: for a diffusion that is no stencil on a grid, and for the stiffness
-/// of an elastic body of many unknowns. Only on the host: its set-up there takes as long as thousands of iterations on
+/// Why `amg` is faster than `cg` alone, if it is: for a diffusion that is no stencil on a grid, or has couplings of both signs, and for
+/// the stiffness of an elastic body of many unknowns. Only on the host: its set-up there takes as long as thousands of iterations on
 /// a fast device.
 pub(super) fn amg_pays<T: Scalar>(facts: &Facts<T>) -> Option<String> {
     steps_that_pay(facts).filter(|_| facts.on_host())?;
     let (a, s) = (facts.matrix(), facts.structure());
-    if !facts.is_diffusion() {
-        let block = s.block_size().filter(|_| s.rows >= ELASTIC_PAYS && facts.is_elastic())?;
-        return Some(format!(
-            "the matrix takes translations nearly to 0, like the stiffness of an elastic body of {block} unknowns \
-             a node"
-        ));
+    if !facts.is_diffusion()
+        && let Some(block) = s.block_size()
+    {
+        return (s.rows >= ELASTIC_PAYS && facts.is_elastic()).then(|| {
+            format!(
+                "the matrix takes translations nearly to 0, like the stiffness of an elastic body of {block} unknowns \
+                 a node"
+            )
+        });
     }
-    let across = if facts.grid().is_none() { steps_across(a, AMG_PAYS) } else { 0 };
-    let why = || format!("the matrix is a diffusion; cg needs at least {across} steps to cross its graph");
+    let is_it = match facts.is_diffusion() {
+        true if facts.grid().is_none() => "is a diffusion",
+        false if takes_translations_to_zero(a, 1) => "takes constants nearly to 0, like a diffusion",
+        _ => return None,
+    };
+    let across = steps_across(a, AMG_PAYS);
+    let why = || format!("the matrix {is_it}; cg needs at least {across} steps to cross its graph");
     (across >= AMG_PAYS).then(why)
 }
 
@@ -76,10 +84,14 @@ pub(super) fn is_diffusion<T: Scalar>(a: &Csr<T>) -> bool {
     2 * counts.into_iter().sum::<usize>() >= a.rows()
 }
 
-/// Whether, in at least half of the rows, the entries of each of several unknowns a node add up to nearly 0: the
-/// stiffness of an elastic body, which translations leave without stress.
+/// Whether a matrix of several unknowns a node is like the stiffness of an elastic body, which translations leave without stress.
 pub(super) fn is_elastic<T: Scalar>(a: &Csr<T>, s: &Structure) -> bool {
-    let Some(block) = s.block_size().filter(|_| s.rows == s.cols) else { return false };
+    let block = s.block_size().filter(|_| s.rows == s.cols);
+    block.is_some_and(|block| takes_translations_to_zero(a, block))
+}
+
+/// Whether, in at least half of the rows, the entries of each unknown of a node add up to nearly 0.
+fn takes_translations_to_zero<T: Scalar>(a: &Csr<T>, block: usize) -> bool {
     let counts = parallel::map(a.row_shares(), |run| {
         let mut sums = vec![T::zero(); block];
         run.filter(|&i| {
@@ -98,7 +110,7 @@ pub(super) fn is_elastic<T: Scalar>(a: &Csr<T>, s: &Structure) -> bool {
 
 /// Estimated largest diameter of a connected part of the graph in steps, at most `enough`: the distance from the first row
 /// of a part to the farthest row, or, if that is small everywhere, from that farthest row.
-fn steps_across<T: Scalar>(a: &Csr<T>, enough: usize) -> usize {
+pub(super) fn steps_across<T: Scalar>(a: &Csr<T>, enough: usize) -> usize {
     let mut seen = vec![false; a.rows()];
     let mut most = (0, 0);
     let is_coupled = |i: usize| a.row_slices(i).0.iter().any(|&j| j as usize != i);
@@ -171,6 +183,33 @@ mod tests {
         assert_eq!(chosen("gen:elasticity3d:32").as_deref(), Some("amg"));
         assert_eq!(chosen("gen:power-law:20000"), None); // the graph has a small diameter
         assert_eq!(chosen("gen:convection:200x200:100"), None); // not symmetric
+    }
+
+    /// `−u_xx − 1.8 u_xy − u_yy` on a square grid, with couplings of both signs.
+    fn sheared(side: usize) -> Csr<f64> {
+        let mut a = lacuna_formats::Triplets::new(side * side, side * side);
+        for (i, j) in (0..side).flat_map(|i| (0..side).map(move |j| (i, j))) {
+            for (di, dj) in (-1..=1).flat_map(|di: isize| (-1..=1).map(move |dj: isize| (di, dj))) {
+                let beside = (i.wrapping_add_signed(di), j.wrapping_add_signed(dj));
+                if beside.0 < side && beside.1 < side {
+                    let v = match (di * dj, di == 0 && dj == 0) {
+                        (_, true) => 4.0,
+                        (0, _) => -1.0,
+                        (sign, _) => -0.45 * sign as f64,
+                    };
+                    a.push(i * side + j, beside.0 * side + beside.1, v);
+                }
+            }
+        }
+        a.to_csr().unwrap()
+    }
+
+    #[test]
+    fn couplings_of_both_signs_may_be_a_diffusion_too() {
+        let cg = METHODS.iter().find(|info| info.name == "cg").unwrap();
+        let chosen = |side| first_preconditioner(&Facts::of(sheared(side).into(), true), cg).name;
+        assert_eq!(name_of(&chosen(300)), "amg");
+        assert_ne!(name_of(&chosen(100)), "amg");
     }
 
     /// Two matrices as blocks on the diagonal.
