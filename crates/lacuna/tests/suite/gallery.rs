@@ -48,6 +48,8 @@ macro_rules! pictures {
 pictures! {
     heat 51.0 "../../examples/heat.rs"
     drum 42.0 "../../examples/drum.rs"
+    modes 25.0 "../../examples/modes.rs"
+    spectral 85.0 "../../examples/spectral.rs"
     reservoir 42.0 "../../examples/reservoir.rs"
     waves 42.0 "../../examples/waves.rs"
     poisson_edit 255.0 "../../examples/poisson_edit.rs"
