@@ -60,15 +60,18 @@ static inline void sum_segments(__local number *work, uint batch, __global numbe
 #endif
 }
 
+// Whether the sums of an operation go to neighbouring cells.
+static inline bool projects(const Place *p, uint op) {
+    const uint kind = OP(*p, op, LACUNA_OP_KIND);
+    return kind == LACUNA_KIND_BASIS_DOT || kind == LACUNA_KIND_BASIS_GRAM;
+}
 // Number of sums of an operation.
 static inline uint sums_of(const Place *p, uint op) {
-    bool projects = OP(*p, op, LACUNA_OP_KIND) == LACUNA_KIND_BASIS_DOT;
-    return OP(*p, op, projects ? LACUNA_OP_COLUMNS : LACUNA_OP_DOT_COUNT);
+    return OP(*p, op, projects(p, op) ? LACUNA_OP_COLUMNS : LACUNA_OP_DOT_COUNT);
 }
 static inline void set_sum(const Place *p, uint op, uint sum, number value) {
-    bool projects = OP(*p, op, LACUNA_OP_KIND) == LACUNA_KIND_BASIS_DOT;
     uint at = OP(*p, op, LACUNA_OP_DOTS) + sum * LACUNA_DOT_WORDS + LACUNA_DOT_CELL;
-    set_cell(p, projects ? OP(*p, op, LACUNA_OP_H) + sum : p->table[at], value);
+    set_cell(p, projects(p, op) ? OP(*p, op, LACUNA_OP_H) + sum : p->table[at], value);
 }
 
 // Whether the sums of an operation are left to `fold`.

@@ -111,6 +111,8 @@ impl OpenCl {
             }
             encode::KIND_BASIS_DOT => "basis_dot",
             encode::KIND_BASIS_AXPY => "basis_axpy",
+            encode::KIND_BASIS_GRAM => "basis_gram",
+            encode::KIND_BASIS_COMBINE => "basis_combine",
             encode::KIND_TRI_SOLVE => {
                 let a = encoded.matrices[encoded.op(op, encode::OP_MATRIX) as usize];
                 ahead = self.solve(a, operation)?;
@@ -144,7 +146,10 @@ impl OpenCl {
     fn steps_of(&self, encoded: &Encoded, op: u32, (ahead, stem): Stems, operation: &str) -> Result<Steps> {
         let kind = encoded.op(op, encode::OP_KIND);
         let segments = (encoded.op(op, encode::OP_N) as usize).div_ceil(SEGMENT);
-        let dots = if kind == encode::KIND_BASIS_DOT { encode::OP_COLUMNS } else { encode::OP_DOT_COUNT };
+        let dots = match kind {
+            encode::KIND_BASIS_DOT | encode::KIND_BASIS_GRAM => encode::OP_COLUMNS,
+            _ => encode::OP_DOT_COUNT,
+        };
         let sums = encoded.op(op, dots) as usize;
         let folds = !self.segments_each && sums * segments > FOLD;
         let (size, most) = if self.segments_each { (1, GROUPS_A_UNIT) } else { (TEAM, TEAMS_A_UNIT) };

@@ -79,7 +79,10 @@ impl OpenCl {
         self.store.check(program)?;
         self.check_mode(&operation)?;
         // Kernels for several columns do not support narrow ones.
-        let together = |kind: &OpKind| matches!(kind, OpKind::Spmm { a, .. } if self.multiplies_columns(*a));
+        let together = |kind: &OpKind| match kind {
+            OpKind::Spmm { a, .. } => self.multiplies_columns(*a),
+            _ => true,
+        };
         let kept = program.column_by_column(|kind| !program.has_narrow() && together(kind));
         let columns = kept.has_columns() && matches!(self.options.mode, Mode::Auto | Mode::Launches);
         // Only launches can solve level by level.

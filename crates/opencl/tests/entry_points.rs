@@ -62,7 +62,9 @@ fn kernels_take_what_the_host_sets() {
         [
             "advance",
             "basis_axpy",
+            "basis_combine",
             "basis_dot",
+            "basis_gram",
             "fold",
             "independent_check",
             "independent_decide",

@@ -237,6 +237,7 @@ impl Encoder {
             }
             OpKind::BasisGram { v, w, g } => {
                 set(OP_KIND, KIND_BASIS_GRAM);
+                set(OP_X, v.columns as u32);
                 set(OP_BASIS, index(&mut self.out.bases, v));
                 set(OP_Y, index(&mut self.out.bases, w));
                 set(OP_COLUMNS, g.count);
@@ -246,6 +247,7 @@ impl Encoder {
             }
             OpKind::BasisCombine { v, c, x, add } => {
                 set(OP_KIND, KIND_BASIS_COMBINE);
+                set(OP_X, v.columns as u32);
                 set(OP_BASIS, index(&mut self.out.bases, v));
                 set(OP_Y, index(&mut self.out.bases, x));
                 set(OP_COLUMNS, x.columns as u32);

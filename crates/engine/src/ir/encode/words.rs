@@ -107,9 +107,9 @@ layout! {
     KIND_SPMM = 4;
     /// `x ← A⁻¹ b`
     KIND_TRI_SOLVE = 5;
-    /// `G ← Vᴴ W`; the bases are `OP_BASIS` and `OP_Y`, the cells from `OP_H` on.
+    /// `G ← Vᴴ W`; the bases are `OP_BASIS`, of `OP_X` columns, and `OP_Y`, the cells from `OP_H` on.
     KIND_BASIS_GRAM = 6;
-    /// `X ← V C`, or `X ← X + V C` if `OP_ADD`; the bases are `OP_BASIS` and `OP_Y`, the cells from `OP_H` on.
+    /// `X ← V C`, or `X ← X + V C` if `OP_ADD`; the bases are `OP_BASIS`, of `OP_X` columns, and `OP_Y`, the cells from `OP_H` on.
     KIND_BASIS_COMBINE = 7;
 
     /// Words of a load or store.
