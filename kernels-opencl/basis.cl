@@ -158,7 +158,7 @@ static inline void combine(const Combination *c, uint segment, uint count, __loc
     const ulong base = (ulong)segment * SEGMENT, stride = c->stride;
     const uint columns = c->columns;
     SOURCE w = BEHIND(c->w, base);
-#define COLUMN(j) BEHIND(vector_at(c->place->arena, c->v + (j) * stride), base)
+#define COLUMN_AT(j) BEHIND(vector_at(c->place->arena, c->v + (j) * stride), base)
 #if LACUNA_CPU
 #define WEIGHT(j) (c->add ? cell(c->place, c->h + (j)) : -cell(c->place, c->h + (j)))
 #else
@@ -169,10 +169,10 @@ static inline void combine(const Combination *c, uint segment, uint count, __loc
     uint j = 0;
     for (; j + 4 <= columns; j += 4) {
         number h0 = WEIGHT(j), h1 = WEIGHT(j + 1), h2 = WEIGHT(j + 2), h3 = WEIGHT(j + 3);
-        SOURCE c0 = COLUMN(j);
-        SOURCE c1 = COLUMN(j + 1);
-        SOURCE c2 = COLUMN(j + 2);
-        SOURCE c3 = COLUMN(j + 3);
+        SOURCE c0 = COLUMN_AT(j);
+        SOURCE c1 = COLUMN_AT(j + 1);
+        SOURCE c2 = COLUMN_AT(j + 2);
+        SOURCE c3 = COLUMN_AT(j + 3);
         bool z0 = is_zero(h0), z1 = is_zero(h1), z2 = is_zero(h2), z3 = is_zero(h3);
         if (z0 || z1 || z2 || z3) {
             EACH(e, count) {
@@ -206,13 +206,13 @@ static inline void combine(const Combination *c, uint segment, uint count, __loc
     }
     for (; j < columns; j++) {
         number weight = WEIGHT(j);
-        SOURCE column = COLUMN(j);
+        SOURCE column = COLUMN_AT(j);
         if (!is_zero(weight)) {
             EACH(e, count) { sum[MINE(e)] = multiply_add(weight, GET(column, e), sum[MINE(e)]); }
         }
     }
     EACH(e, count) { slots[e] = sum[MINE(e)]; }
-#undef COLUMN
+#undef COLUMN_AT
 #undef WEIGHT
 }
 

@@ -181,14 +181,14 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
     uint at = is_long(starts[row], end, lanes) ? end : starts[row] + part;
     uint c[ELEMENTS];
     number v[ELEMENTS], sum = ZERO;
-#define FETCH() \
+#define FETCH_ENTRIES() \
     UNROLLED \
     for (uint m = 0; m < ELEMENTS; m++) { \
         const uint k = min(from + LANE + TEAM * m, max(to, 1u) - 1); \
         c[m] = columns[k]; \
         v[m] = values[k]; \
     }
-    FETCH()
+    FETCH_ENTRIES()
     while (step * rows < count) {
         UNROLLED
         for (uint m = 0; m < ELEMENTS; m++) {
@@ -202,7 +202,7 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
         if (complete) {
             to = starts[min((step + 2) * rows, SEGMENT)];
         }
-        FETCH()
+        FETCH_ENTRIES()
         const uint here = min(end, stop);
         if (at < here) {
             SUM_ENTRIES(sum, at, here, lanes, local_values[k - first], local_columns[k - first])
@@ -231,7 +231,7 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
         }
     }
     SYNC();
-#undef FETCH
+#undef FETCH_ENTRIES
 }
 #endif
 

@@ -61,7 +61,7 @@ static inline void sell_rows(const Sell *a, uint segment, uint count, __local nu
         end = (ulong)a->slice_ptr[first + slice + 1] * 32; \
     }
     // The last place of a lane stands in for missing ones.
-#define FETCH() \
+#define FETCH_ENTRIES() \
     if (at < end) { \
         UNROLLED \
         for (uint i = 0; i < AHEAD; i++) { \
@@ -71,7 +71,7 @@ static inline void sell_rows(const Sell *a, uint segment, uint count, __local nu
         } \
     }
     OPEN()
-    FETCH()
+    FETCH_ENTRIES()
     while (slice < slices) {
         number xs[AHEAD], vs[AHEAD];
         const uint now = slice, places = at < end ? (uint)min((end - at + 31) / 32, (ulong)AHEAD) : 0;
@@ -87,7 +87,7 @@ static inline void sell_rows(const Sell *a, uint segment, uint count, __local nu
             slice++;
             OPEN()
         }
-        FETCH()
+        FETCH_ENTRIES()
         UNROLLED
         for (uint i = 0; i < AHEAD; i++) {
             const number next = multiply_add(vs[i], xs[i], sum);
@@ -102,7 +102,7 @@ static inline void sell_rows(const Sell *a, uint segment, uint count, __local nu
         }
     }
 #undef OPEN
-#undef FETCH
+#undef FETCH_ENTRIES
 #endif
     SYNC();
 }

@@ -1,9 +1,9 @@
 //! Without a device: every kernel the host asks for exists and takes the arguments that the host sets, in
 //! that order; the kernels for CUDA have the same entry points.
 use lacuna_engine::NumberType;
-use lacuna_kernels_opencl::{FRAME, GENERATED, OPERATIONS, STREAMING};
+use lacuna_kernels_opencl::{BASE, FRAME, GENERATED, OPERATIONS, STREAMING};
 use lacuna_opencl::text;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The arguments of each entry point, by its name without the number type; comments are removed.
@@ -166,6 +166,22 @@ fn the_kernel_of_a_program_takes_what_the_host_sets() {
         "__local number *local_values",
     ];
     assert_eq!(arguments[7..], expected);
+}
+
+/// Compilers of drivers write their warnings to the terminal of the user.
+#[test]
+fn no_macro_hides_one_that_all_kernels_share() {
+    let names = |shared: bool| {
+        let files = OPERATIONS.iter().chain(&GENERATED).chain(&STREAMING);
+        let base: Vec<&str> = BASE.iter().map(|(name, _)| *name).collect();
+        let chosen = files.filter(move |(name, _)| base.contains(name) == shared);
+        let lines = chosen.flat_map(|(_, text)| text.lines());
+        let defined = lines.filter_map(|line| line.trim_start().strip_prefix("#define "));
+        defined.filter_map(|rest| rest.split([' ', '(']).next()).collect::<BTreeSet<_>>()
+    };
+    let (shared, others) = (names(true), names(false));
+    assert!(shared.contains("GET"));
+    assert_eq!(shared.intersection(&others).collect::<Vec<_>>(), Vec::<&&str>::new());
 }
 
 #[test]
