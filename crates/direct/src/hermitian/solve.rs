@@ -83,7 +83,7 @@ impl<W: Number> Supernodes<'_, W> {
             while j < own {
                 let (i, off) = (first + j, beside[first + j].conj());
                 if off == W::zero() || j + 1 == own {
-                    x[i] = x[i] * W::from_real(1.0 / diagonal(j));
+                    x[i] *= W::from_real(1.0 / diagonal(j));
                     j += 1;
                     continue;
                 }
