@@ -15,6 +15,10 @@ from . import _core
 from ._operand import Operand, on_host, type_char
 
 _Array = NDArray[Any]
+#: A matrix and its adjoint may differ by so many units of rounding of the largest entry.
+HERMITIAN = 64
+#: The most columns that a block has beside those that are sought.
+SPARE = 6
 
 
 class EigenResult(NamedTuple):
@@ -82,7 +86,21 @@ def _matrix(A: Any, what: str, char: Optional[str] = None) -> Tuple[_core.Matrix
     return operand.matrix(char), char, operand.shape
 
 
-def _square(A: Any, mass: Any) -> Tuple[_core.Matrix, Optional[_core.Matrix], str, int]:
+def _hermitian(A: Any) -> Any:
+    """The Hermitian part of a matrix that is Hermitian but for rounding; any other matrix as it is."""
+    inner: Any = getattr(A, "A", None) if hasattr(A, "matvec") and not hasattr(A, "tocsr") else A
+    matrix: Any = inner.tocsr() if hasattr(inner, "tocsr") else inner
+    if not (hasattr(matrix, "conj") and hasattr(matrix, "max")) or matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or 0 in matrix.shape:
+        return A
+    mirrored = matrix.conj().T
+    off = abs(matrix - mirrored).max()
+    rounding = HERMITIAN * np.finfo(np.result_type(matrix.dtype, np.float32)).eps * abs(matrix).max()
+    return (matrix + mirrored) / 2 if 0 < off <= rounding else A
+
+
+def _square(A: Any, mass: Any, hermitian: bool = True) -> Tuple[_core.Matrix, Optional[_core.Matrix], str, int]:
+    if hermitian:
+        A, mass = _hermitian(A), None if mass is None else _hermitian(mass)
     if mass is None:
         matrix, char, (n, columns) = _matrix(A, "A")
         other = None
@@ -216,7 +234,8 @@ def eigsh(
     M : sparse matrix, ndarray, optional
         The mass matrix.
     sigma : float, optional
-        Those nearest to this number; only with ``which="LM"``.
+        Those nearest to this number: `which` is about ``1 / (w - sigma)`` then, so that ``"LA"`` are the nearest above it, ``"SA"`` the
+        nearest below it, ``"SM"`` the farthest.
     which : {"LM", "SM", "LA", "SA", "BE"}
         Largest or smallest modulus, largest, smallest, or half from each end.
     v0 : array_like, optional
@@ -254,30 +273,54 @@ def eigsh(
         _checked(values, vectors, found)
         return values, vectors
 
+    def ends(counts: Tuple[int, int]) -> Tuple[_Array, _Array]:
+        """So many of the largest and of the smallest, each once."""
+        parts = [part(min(count, n), of) for count, of in zip(counts, ("largest", "smallest")) if count]
+        values, vectors = np.concatenate([w for w, _ in parts]), np.concatenate([v for _, v in parts], axis=1)
+        if len(parts) == 2:
+            least = parts[0][0].min()
+            fresh = np.concatenate([np.ones(len(parts[0][0]), bool), parts[1][0] < least - 1e-9 * abs(least)])
+            values, vectors = values[fresh], vectors[:, fresh]
+        return values, vectors
+
+    def beside(at: float, above: int, below: int) -> Tuple[_Array, _Array]:
+        """So many nearest above and below a number; where there are fewer, the farthest on its other side."""
+        count = min(n, max(k, 1))
+        while True:
+            values, vectors = part(count, "near", at)
+            found = (int((values > at).sum()), int((values <= at).sum()))
+            if count == n or (found[0] >= above and found[1] >= below):
+                break
+            count = min(n, 2 * count)
+        # By 1 / (w - sigma): the largest, and the smallest.
+        order = np.argsort(1 / np.where(values == at, -np.finfo(float).tiny, values - at), kind="stable")
+        chosen = np.concatenate([order[:below], order[len(order) - above :]])
+        return values[chosen], vectors[:, chosen]
+
+    if which not in ("LM", "SM", "LA", "SA", "BE"):
+        raise ValueError(f"which: expected LM, SM, LA, SA or BE, got {which!r}")
     if sigma is not None:
-        if which != "LM":
-            raise NotImplementedError(f"which: expected 'LM' with sigma, got {which!r}")
-        values, vectors = part(k, "near", float(sigma))
+        at = float(sigma)
+        if which == "LM":
+            values, vectors = part(k, "near", at)
+        elif which == "SM":
+            values, vectors = ends((k, k))
+            order = np.argsort(-np.abs(values - at), kind="stable")[:k]
+            values, vectors = values[order], vectors[:, order]
+        else:
+            values, vectors = beside(at, *{"LA": (k, 0), "SA": (0, k), "BE": (k - k // 2, k // 2)}[which])
     elif which == "SA":
         values, vectors = part(k, "smallest")
     elif which == "LA":
         values, vectors = part(k, "largest")
     elif which == "SM":
         values, vectors = part(k, "near", 0.0)
-    elif which in ("LM", "BE"):
-        ends = (k, k) if which == "LM" else (k - k // 2, k // 2)
-        parts = [part(min(count, n), of) for count, of in zip(ends, ("largest", "smallest")) if count]
-        values = np.concatenate([values for values, _ in parts])
-        vectors = np.concatenate([vectors for _, vectors in parts], axis=1)
-        if which == "LM":
-            # From both ends; what is among both is the same.
-            above, below = parts[0][0], parts[1][0]
-            fresh = np.concatenate([np.ones(k, bool), below < above.min() - 1e-9 * abs(above.min())])
-            values, vectors = values[fresh], vectors[:, fresh]
-            order = np.argsort(-np.abs(values), kind="stable")[:k]
-            values, vectors = values[order], vectors[:, order]
+    elif which == "BE":
+        values, vectors = ends((k - k // 2, k // 2))
     else:
-        raise ValueError(f"which: expected LM, SM, LA, SA or BE, got {which!r}")
+        values, vectors = ends((k, k))
+        order = np.argsort(-np.abs(values), kind="stable")[:k]
+        values, vectors = values[order], vectors[:, order]
     order = np.argsort(values, kind="stable")
     values, vectors = values[order], vectors[:, order]
     return (values, vectors) if return_eigenvectors else values
@@ -321,7 +364,7 @@ def eigs(
     _refuse(Minv=Minv, OPinv=OPinv, OPpart=OPpart)
     if M is not None:
         raise NotImplementedError("M: a mass matrix is taken for Hermitian matrices, by eigsh")
-    matrix, _, char, n = _square(A, None)
+    matrix, _, char, n = _square(A, None, hermitian=False)
     parts = {"LM": "modulus", "LR": "rightmost", "SR": "leftmost", "SM": "near"}
     if which not in parts:
         raise ValueError(f"which: expected one of {', '.join(parts)}, got {which!r}")
@@ -373,7 +416,20 @@ def svds(
     """
     if which not in ("LM", "SM"):
         raise ValueError(f"which: expected LM or SM, got {which!r}")
-    matrix, char, (rows, _) = _matrix(A, "A")
+    if return_singular_vectors not in (True, False, "u", "vh"):
+        raise ValueError(f"return_singular_vectors: expected True, False, 'u' or 'vh', got {return_singular_vectors!r}")
+    if solver not in (None, "arpack", "lobpcg", "propack"):
+        raise ValueError(f"solver: expected arpack, lobpcg or propack, each of which is ours, got {solver!r}")
+    for name, value in (("tol", tol), ("maxiter", maxiter)):
+        if value is not None and not isinstance(value, (int, float, np.integer, np.floating)):
+            raise TypeError(f"{name}: expected a number, got {value!r}")
+    if not 0 <= tol < np.inf:
+        raise ValueError(f"tol: expected a number from 0 on, got {tol!r}")
+    if maxiter is not None and not (isinstance(maxiter, (int, np.integer)) and maxiter > 0):
+        raise ValueError(f"maxiter: expected a positive integer, got {maxiter!r}")
+    matrix, char, (rows, columns) = _matrix(A, "A")
+    if not (isinstance(k, (int, np.integer)) and 0 < k <= min(rows, columns)):
+        raise ValueError(f"k: expected an integer from 1 to {min(rows, columns)}, got {k!r}")
     values, right, found = _found(
         "svd", matrix, char, rows, count=k, which="largest" if which == "LM" else "smallest", rtol=_tolerance(tol),
         max_iters=maxiter,
@@ -435,8 +491,10 @@ def lobpcg(
         raise NotImplementedError("M: expected the name of a preconditioner, as 'amg'")
     matrix, mass, char, n = _square(A, B)
     count = np.shape(X)[1] if np.ndim(X) == 2 else 1
+    # Where a block would be a large part of the space, everything is computed.
+    method = "lobpcg" if 3 * (count + SPARE) <= n else "dense"
     values, vectors, found = _found(
-        "eigen", matrix, char, n, count=count, which="largest" if largest else "smallest", mass=mass, method="lobpcg",
+        "eigen", matrix, char, n, count=count, which="largest" if largest else "smallest", mass=mass, method=method,
         preconditioner="none" if M is None else M, rtol=tol, max_iters=maxiter, start=X,
     )  # fmt: skip
     _checked(values, vectors, found)
