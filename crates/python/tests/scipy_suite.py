@@ -50,12 +50,7 @@ NOT_APPLICABLE = {
     "test_svd_rng": "the same",
     "test_svd_maxiter": "expects few iterations not to suffice",
     "test_svds_parameter_tol": "expects a loose tolerance to be less accurate",
-    "test_ElasticRod": "values below the rounding of the matrix",
     "test_hermitian_modes[D2-F": "a random pencil in single precision, whose rounding is above the tolerance",
-    "test_lobpcg.py::test_maxit": "expects a warning after each number of iterations",
-    "test_eigs_for_k_greater": "expects the words of LAPACK's functions",
-    "test_svd_linop": "expects a warning for a small problem",
-    "test_zero_matrix": "expects a warning for a small problem",
 }
 #: What is refused on purpose, or said otherwise, by the error of a test; each with why.
 REFUSED = {
