@@ -18,6 +18,7 @@ mod analysis;
 mod arrangement;
 mod columns;
 mod cost;
+mod dot;
 mod factors;
 mod failure;
 mod fronts;

@@ -8,13 +8,16 @@ const DENSE: usize = 500;
 /// Rows up to which `dense` may be asked for.
 const MOST_DENSE: usize = 5000;
 
+/// Why a block is taken.
+pub(crate) const BLOCK: &str = "a block with a preconditioner finds the smallest";
+
 /// How a problem is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
     Dense,
     Lobpcg,
     Lanczos,
-    /// By factors if these are cheap, else by a block.
+    /// By factors if these are cheap, else by a block: what is taken is said then.
     Smallest,
 }
 
@@ -42,9 +45,9 @@ pub(crate) fn method<T: Scalar>(problem: &EigenProblem<T>, choices: &mut Vec<Str
             && problem.start.is_empty()
             && problem.check != Check::Probed =>
         {
-            (Method::Smallest, "a block with a preconditioner finds the smallest, unless factors are cheap")
+            return Ok(Method::Smallest);
         }
-        _ => (Method::Lobpcg, "a block with a preconditioner finds the smallest"),
+        _ => (Method::Lobpcg, BLOCK),
     };
     match method {
         Method::Dense if n > MOST_DENSE => {

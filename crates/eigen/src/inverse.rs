@@ -35,7 +35,7 @@ pub(crate) enum ByFactors<T> {
     Found(Sum<T>, Duration),
     /// They promise to take longer.
     Costly,
-    /// The matrix is not semidefinite.
+    /// They show no semidefinite matrix.
     Indefinite,
     /// Something was missed.
     Missed,
@@ -79,20 +79,28 @@ impl<T: Scalar> Task<'_, T> {
             Factored::Costly => return Ok(ByFactors::Costly),
             Factored::Indefinite => return Ok(ByFactors::Indefinite),
         };
-        let mut sigma = sigma;
+        let (mut sigma, mut rough) = (sigma, None);
         if sigma < 0.0 {
             // Beside the value of the inverse that is nearest to the shift the others have few digits: a shift as far from it as these.
-            let rough = self.nearest(&factors, sigma, ROUGH, watch)?;
-            let last = rough.values[self.problem.count - 1];
-            if rough.reason == Reason::Converged && -last < sigma {
+            let found = self.nearest(&factors, sigma, ROUGH, watch)?;
+            let last = found.values[self.problem.count - 1];
+            if found.reason == Reason::Converged && -last < sigma {
                 sigma = -last;
                 if self.below(&mut factors, sigma)? != Some(0) {
                     return Ok(ByFactors::Missed);
                 }
             }
+            rough = Some(found);
         }
         let setup = setting_up.elapsed();
-        let found = self.nearest(&factors, sigma, INVERSE * T::EPSILON, watch)?;
+        let found = match rough {
+            Some(cancelled) if cancelled.reason == Reason::Cancelled => cancelled,
+            rough => {
+                let mut found = self.nearest(&factors, sigma, INVERSE * T::EPSILON, watch)?;
+                rough.iter().for_each(|rough| found.follow(rough));
+                found
+            }
+        };
         let complete = match (found.reason, self.problem.check) {
             (Reason::Converged, Check::Off) => Complete::Unchecked("not asked for".into()),
             (Reason::Converged, _) => {
@@ -146,8 +154,13 @@ impl<T: Scalar> Task<'_, T> {
                 analysed.kept(&self.known);
                 return Ok(Factored::Costly);
             }
-            // Those of a singular matrix fail.
-            let Ok(factors) = analysed.hermitian_factors::<T>() else { continue };
+            let factors = match analysed.hermitian_factors::<T>() {
+                Ok(factors) => factors,
+                // Those of a singular matrix fail.
+                Err(Error::Unsupported { .. }) => continue,
+                Err(Error::OutOfMemory { .. }) => return Ok(Factored::Costly),
+                Err(error) => return Err(error),
+            };
             match factors.inertia() {
                 Some(inertia) if inertia.negative > 0 => break,
                 Some(inertia) if inertia.zero == 0 => return Ok(Factored::Shifted(factors, sigma)),

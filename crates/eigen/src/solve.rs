@@ -1,5 +1,5 @@
 //! Solves an eigenvalue problem: places it on a device, searches, checks, and searches again for what was missed.
-use crate::choice::{Method, method};
+use crate::choice::{BLOCK, Method, method};
 use crate::complete::{Completeness, Verdict};
 use crate::inverse::ByFactors;
 use crate::lanczos::{End, lanczos};
@@ -185,8 +185,8 @@ impl<'d, T: Scalar> Task<'d, T> {
     ) -> Result<(Sum<T>, Duration)> {
         match self.by_factors_within(self.seconds_of_block(ITERATIONS), watch)? {
             ByFactors::Found(sum, setup) => Ok((sum, setup)),
-            ByFactors::Costly => self.by_block(Some(ITERATIONS), watch),
-            ByFactors::Missed => self.by_block(None, watch),
+            ByFactors::Costly => self.by_chosen_block(Some(ITERATIONS), watch),
+            ByFactors::Missed => self.by_chosen_block(None, watch),
             ByFactors::Indefinite => self.of_indefinite(watch),
         }
     }
@@ -197,18 +197,27 @@ impl<'d, T: Scalar> Task<'d, T> {
         watch: &mut dyn FnMut(EigenProgress) -> ControlFlow<()>,
     ) -> Result<(Sum<T>, Duration)> {
         if self.problem.mass.is_some() {
-            return self.by_block(None, watch);
+            return self.by_chosen_block(None, watch);
         }
-        self.choices.push("method lanczos: the matrix is not semidefinite".into());
+        self.choices.push("method lanczos: factors show no semidefinite matrix".into());
         let most = PRODUCTS * (self.problem.count + guards(self.problem.count)) as u64;
         let (sum, setup) = self.by_products(most.min(self.problem.max_iters), watch)?;
         if sum.found.reason != Reason::Limit || most >= self.problem.max_iters {
             return Ok((sum, setup));
         }
         self.notes.push(format!("{most} products of lanczos did not suffice: by a block then"));
-        let (mut other, setup) = self.by_block(None, watch)?;
+        let (mut other, setup) = self.by_chosen_block(None, watch)?;
         other.found.follow(&sum.found);
         Ok((other, setup))
+    }
+
+    fn by_chosen_block(
+        &mut self,
+        patience: Option<u64>,
+        watch: &mut dyn FnMut(EigenProgress) -> ControlFlow<()>,
+    ) -> Result<(Sum<T>, Duration)> {
+        self.choices.push(format!("method lobpcg: {BLOCK}"));
+        self.by_block(patience, watch)
     }
 
     /// With `patience`, factors are asked again after so many iterations, and again after a multiple of that.

@@ -1,6 +1,7 @@
 //! Solves with fronts.
 use super::{Front, Fronts};
 use crate::Number;
+use crate::dot::dot;
 
 impl<W: Number> Fronts<W> {
     /// `x ← A⁻¹ x`
@@ -47,7 +48,7 @@ impl<W: Number> Fronts<W> {
             {
                 let own = &mut x[own.clone()];
                 for (j, column) in front.columns.chunks_exact(rows).enumerate() {
-                    own[j] = (own[j] - dot(&column[..j], own)).quotient(column[j]);
+                    own[j] = (own[j] - dot(&column[..j], &own[..j])).quotient(column[j]);
                 }
             }
             for (row, column) in passed.iter().zip(front.beside.chunks_exact(own.len())) {
@@ -74,8 +75,4 @@ impl<W: Number> Fronts<W> {
     pub(crate) fn entries(&self) -> usize {
         self.fronts.iter().map(|Front { columns, beside, .. }| columns.len() + beside.len()).sum()
     }
-}
-
-fn dot<W: Number>(a: &[W], x: &[W]) -> W {
-    a.iter().zip(x).fold(W::zero(), |sum, (a, x)| sum + *a * *x)
 }

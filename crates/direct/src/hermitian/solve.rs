@@ -1,9 +1,7 @@
 //! Solves with supernodes: plain loops over their columns, since most supernodes are small.
 use crate::Number;
+use crate::dot::dot;
 use faer::sparse::linalg::cholesky::supernodal::SymbolicSupernodalCholesky;
-
-/// Partial sums of a dot product.
-const SUMS: usize = 8;
 
 /// The factor of a matrix whose conjugate was factored, in the order of its supernodes.
 pub(super) struct Supernodes<'a, W> {
@@ -99,16 +97,4 @@ impl<W: Number> Supernodes<'_, W> {
             }
         }
     }
-}
-
-/// `Σ aᵢ xᵢ`
-pub(crate) fn dot<W: Number>(a: &[W], x: &[W]) -> W {
-    let (blocks, others) = (a.chunks_exact(SUMS), x.chunks_exact(SUMS));
-    let rest = blocks.remainder().iter().zip(others.remainder());
-    let rest = rest.fold(W::zero(), |sum, (a, x)| sum + *a * *x);
-    let mut sums = [W::zero(); SUMS];
-    for (a, x) in blocks.zip(others) {
-        sums.iter_mut().zip(a.iter().zip(x)).for_each(|(sum, (a, x))| *sum += *a * *x);
-    }
-    sums.into_iter().fold(rest, |sum, part| sum + part)
 }

@@ -84,11 +84,12 @@ fn decode(e: &Encoded, op: u32) -> Op {
         }
         KIND_BASIS_GRAM => {
             let [v, w] = [OP_BASIS, OP_Y].map(|of| e.bases[field(of) as usize]);
+            assert_eq!(field(OP_X) as usize, v.columns);
             OpKind::BasisGram { v, w, g: h() }
         }
         KIND_BASIS_COMBINE => {
             let [v, x] = [OP_BASIS, OP_Y].map(|of| e.bases[field(of) as usize]);
-            assert_eq!(field(OP_COLUMNS) as usize, x.columns);
+            assert_eq!([OP_X, OP_COLUMNS].map(|of| field(of) as usize), [v.columns, x.columns]);
             let c = Cells::of(NumberType::F64, field(OP_H), (v.columns * x.columns) as u32, 0);
             OpKind::BasisCombine { v, c, x, add: field(OP_ADD) == 1 }
         }
