@@ -4,7 +4,7 @@ mod local;
 use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
-use lacuna_engine::{Double, Error, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Basis, Double, Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use lacuna_formats::algebra::check_hermitian;
 use local::Local;
@@ -138,6 +138,20 @@ impl<T: Scalar> Preconditioner<T> for Fsai {
         let ([g, adjoint], [t]) = (on.matrices(), on.scratch());
         k.spmv_dot(&g, r, t, Pass::nothing());
         k.spmv_dot(&adjoint, t, z, then);
+    }
+    fn takes_columns(&self) -> bool {
+        true
+    }
+    fn apply_columns(
+        &self,
+        k: &mut Recorder<'_, T>,
+        on: &Handles<T>,
+        work: &[Basis<T>],
+        [r, z]: [Basis<T>; 2],
+    ) {
+        let ([g, adjoint], t) = (on.matrices(), work[0]);
+        k.spmm(&g, r, t);
+        k.spmm(&adjoint, t, z);
     }
     fn is_hermitian(&self) -> bool {
         true

@@ -3,7 +3,7 @@ use super::adjoint::{self, ADJOINT, kept_adjoint};
 use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner, Setup};
-use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Basis, Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
 
@@ -86,6 +86,13 @@ impl<T: Scalar> Preconditioner<T> for Spai {
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let [m] = on.matrices();
         k.spmv_dot(&m, r, z, then);
+    }
+    fn takes_columns(&self) -> bool {
+        true
+    }
+    fn apply_columns(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, _: &[Basis<T>], [r, z]: [Basis<T>; 2]) {
+        let [m] = on.matrices();
+        k.spmm(&m, r, z);
     }
     kept_adjoint!(|_, k, on, [r, z], then| {
         let [_, adjoint] = on.matrices();

@@ -492,7 +492,15 @@ fn several_columns_have_the_bits_of_one_each() {
     let n = a.rows();
     let dev = Device::new(Reference::new());
     let on = dev.matrix(Arc::new(a.clone())).unwrap();
-    for name in ["amg", "amg:smoother=chebyshev,sweeps=2", "amg:precision=single", "multigrid", "jacobi"] {
+    for name in [
+        "amg",
+        "amg:smoother=chebyshev,sweeps=2",
+        "amg:precision=single",
+        "multigrid",
+        "jacobi",
+        "fsai",
+        "spai",
+    ] {
         let m = Placed::new(&dev, preconditioner(name).unwrap().unwrap(), &a, *on, Setup::new()).unwrap();
         // More columns than before need more room; fewer take a part of it.
         for columns in [2, 3, 1, 2] {
