@@ -2,7 +2,7 @@
 use crate::lanczos::Moved;
 use crate::outcome::Complete;
 use crate::problem::Check;
-use crate::search::{Found, Goal, Search, Watching};
+use crate::search::{Beyond, Found, Goal, Search, Watching};
 use crate::shift::{Known, Shifted, shifted};
 use crate::small::Small;
 use lacuna_engine::{Error, LinOp, Reason, Result, Scalar};
@@ -22,6 +22,8 @@ pub(crate) const APART: f64 = 1e-9;
 
 /// Values that one search for those that are missing seeks at most.
 const AT_ONCE: usize = 8;
+/// Columns that are moved at once.
+const MULTIPLIED: usize = 8;
 /// Rows that one task combines.
 const GRAIN: usize = 4096;
 
@@ -93,7 +95,7 @@ impl<T: Scalar> Completeness<'_, T> {
             },
         }
         let last = found.values[self.wanted - 1];
-        let other = self.other(found, searched, 1, Some(last), method, watch)?;
+        let other = self.other(found, searched, 1, Some(Beyond([found.values[0], last])), method, watch)?;
         if other.reason != Reason::Converged {
             let ended = other.reason.name().replace('_', " ");
             return unchecked(format!("the second start ended as {ended}"));
@@ -152,7 +154,7 @@ impl<T: Scalar> Completeness<'_, T> {
         found: &mut Found<T>,
         searched: &Search<'_, T>,
         count: usize,
-        beyond: Option<f64>,
+        beyond: Option<Beyond>,
         method: &Method<'_, T>,
         watch: Watching<'_>,
     ) -> Result<Found<T>> {
@@ -169,7 +171,7 @@ impl<T: Scalar> Completeness<'_, T> {
             let moved: Vec<T> = image.as_deref().unwrap_or(x).iter().map(|v| root * *v).collect();
             dev.upload(&moved, basis.column(j))?;
         }
-        let cells = dev.cells::<T>(columns)?;
+        let cells = dev.cells::<T>(columns * MULTIPLIED)?;
         let operator = Moved { a: searched.a, by: *basis, cells: *cells, up: !self.largest };
         let again = Search {
             a: &operator as &dyn LinOp<T>,

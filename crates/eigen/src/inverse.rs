@@ -195,7 +195,7 @@ impl<T: Scalar> Task<'_, T> {
         Ok(found)
     }
     /// Factors of `A − σ B`; a `σ` that is an eigenvalue is moved a little.
-    fn factors_near(&mut self, sigma: f64) -> Result<(Arc<dyn Solve<T>>, f64)> {
+    pub(crate) fn factors_near(&mut self, sigma: f64) -> Result<(Arc<dyn Solve<T>>, f64)> {
         let norm = norm_bound(&self.problem.a);
         let made = |sigma: f64| {
             let mass = self.problem.mass.as_deref();
@@ -215,7 +215,7 @@ impl<T: Scalar> Task<'_, T> {
     }
 
     /// Whether as many eigenvalues as were found are nearer than the last.
-    fn counted_near(
+    pub(crate) fn counted_near(
         &self,
         factors: &mut Arc<dyn Solve<T>>,
         sigma: f64,
@@ -247,7 +247,12 @@ impl<T: Scalar> Task<'_, T> {
         let shifted = shift::shifted(&self.problem.a, self.problem.mass.as_deref(), sigma)?;
         // The search that had them is over.
         let Some(alone) = Arc::get_mut(factors) else { return Ok(None) };
-        let inertia = alone.renew(&shifted).ok().and_then(|()| alone.inertia());
+        let mut inertia = alone.renew(&shifted).ok().and_then(|()| alone.inertia());
+        if inertia.is_none() {
+            // The pivots of one shift need not suit another, and factors with other pivots have no signs.
+            let factors = Shifted::new(shifted)?.hermitian_factors::<T>();
+            inertia = factors.ok().and_then(|factors| factors.inertia());
+        }
         Ok(inertia.filter(|inertia| inertia.zero == 0).map(|inertia| inertia.negative))
     }
 }

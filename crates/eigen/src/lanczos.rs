@@ -236,7 +236,7 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
                 (best, since) = (worst, cycles);
             }
             let whole = m >= self.basis().len;
-            if converged == wanted || whole || self.is_enough(&now) {
+            if converged == wanted || whole || self.search.is_enough(now.values[0], now.residuals[0]) {
                 break (Reason::Converged, now);
             }
             if self.products >= self.search.limit {
@@ -258,15 +258,6 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
     fn goal(&self, value: f64) -> f64 {
         if self.inverse { self.search.goal.relative * value.abs() } else { self.search.goal.of(value) }
     }
-    fn is_enough(&self, ritz: &Ritz) -> bool {
-        let (value, left) = (ritz.values[0], ritz.residuals[0]);
-        self.search.beyond.is_some_and(|bound| match self.end {
-            End::Smallest => value - left > bound,
-            End::Largest => value + left < bound,
-            End::Modulus => value.abs() + left < bound.abs(),
-        })
-    }
-
     /// The eigenpairs of the small matrix, those that are sought first.
     fn ritz(&self, projected: Small<f64>, beta: f64) -> Result<Ritz> {
         let m = self.columns;
@@ -352,7 +343,7 @@ fn normalised<T: Scalar>(k: &mut Recorder<'_, T>, [w, bw]: [Vector<T>; 2], lengt
 pub(crate) struct Moved<'a, T: Scalar> {
     pub(crate) a: &'a dyn LinOp<T>,
     pub(crate) by: Basis<T>,
-    /// As many cells as `by` has columns.
+    /// As many cells as `by` has columns, for each column that is multiplied at once.
     pub(crate) cells: Cells<T>,
     pub(crate) up: bool,
 }
@@ -363,11 +354,27 @@ impl<T: Scalar> LinOp<T> for Moved<'_, T> {
     }
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         k.spmv_dot(self.a, x, y, Pass::nothing());
-        k.basis_dot(self.by, x, self.cells);
+        let cells = self.cells.take(self.by.columns);
+        k.basis_dot(self.by, x, cells);
         if self.up {
-            k.basis_add(self.by, self.cells, y, then);
+            k.basis_add(self.by, cells, y, then);
         } else {
-            k.basis_axpy(self.by, self.cells, y, then);
+            k.basis_axpy(self.by, cells, y, then);
+        }
+    }
+    fn apply_columns(&self, k: &mut Recorder<'_, T>, x: Basis<T>, y: Basis<T>) {
+        let (each, all) = (self.by.columns, self.cells.count as usize);
+        let at_once = all / each.max(1);
+        if !self.up || at_once < 2 {
+            return (0..x.columns).for_each(|j| self.apply(k, x.column(j), y.column(j), Pass::nothing()));
+        }
+        k.spmm(self.a, x, y);
+        for first in (0..x.columns).step_by(at_once) {
+            let count = at_once.min(x.columns - first);
+            let (x, y) = (x.part(first, count), y.part(first, count));
+            let cells = self.cells.take(each * count);
+            k.basis_gram(self.by, x, cells);
+            k.basis_combine_add(self.by, cells, y);
         }
     }
 }

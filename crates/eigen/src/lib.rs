@@ -28,6 +28,7 @@ mod small;
 mod solve;
 mod svd;
 mod trust;
+mod verify;
 
 pub use general::{GeneralEigen, GeneralOutcome, GeneralProblem, Part};
 pub use jacobi::SmallSvd;

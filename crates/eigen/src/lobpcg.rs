@@ -129,7 +129,7 @@ impl<T: Scalar> Lobpcg<'_, '_, T> {
             if worst < 0.9 * best {
                 (best, since) = (worst, iterations);
             }
-            if self.is_enough(&turn) {
+            if self.search.is_enough(self.sign() * self.values[0], turn.residuals[0]) {
                 break Reason::Converged;
             }
             if iterations >= self.search.limit {
@@ -159,11 +159,6 @@ impl<T: Scalar> Lobpcg<'_, '_, T> {
     fn worst(&self, turn: &Turn) -> f64 {
         self.goals().zip(&turn.residuals).map(|(goal, left)| left / goal).fold(0.0, f64::max)
     }
-    /// Whether the first value is beyond what the search asks about.
-    fn is_enough(&self, turn: &Turn) -> bool {
-        self.search.beyond.is_some_and(|bound| self.values[0] - turn.residuals[0] > self.sign() * bound)
-    }
-
     /// Residuals of all columns.
     fn look(&mut self, anew: bool) -> Result<Turn> {
         if anew {

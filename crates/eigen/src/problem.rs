@@ -192,7 +192,7 @@ impl<T: Scalar> EigenProblem<T> {
         })(self, dev, watch)
     }
 
-    fn checked(&self) -> Result<()> {
+    pub(crate) fn checked(&self) -> Result<()> {
         let operation = "eigenvalues";
         let n = self.a.rows();
         let refused = |what: &str, message: String| Err(Error::Argument { what: what.into(), message });

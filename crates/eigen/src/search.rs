@@ -28,8 +28,24 @@ pub(crate) struct Search<'a, T: Scalar> {
     pub(crate) seed: u32,
     /// Vectors to begin with.
     pub(crate) start: &'a [Vec<T>],
-    /// Ends once the first value is surely beyond this one.
-    pub(crate) beyond: Option<f64>,
+    /// Ends once the best that is left is surely beyond these.
+    pub(crate) beyond: Option<Beyond>,
+}
+
+/// The first and the last of the values that are known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beyond(pub(crate) [f64; 2]);
+
+/// The residual of the best value that is left, beside its distance from the first that is known, from which on that value is
+/// believed: with a larger one, it may be far from what the search will find.
+const BELIEVED: f64 = 0.01;
+
+impl Beyond {
+    /// Whether a value, with the norm of its residual, is surely beyond those that are known at this end of the spectrum.
+    pub(crate) fn has(self, value: f64, left: f64, largest: bool) -> bool {
+        let ([first, last], sign) = (self.0, if largest { -1.0 } else { 1.0 });
+        sign * (value - last) > left && left <= BELIEVED * sign * (value - first)
+    }
 }
 
 /// What a search found, the values that were sought first.
@@ -45,7 +61,27 @@ pub(crate) struct Found<T> {
     pub(crate) history: Vec<f64>,
 }
 
+impl<T: Scalar> Search<'_, T> {
+    /// Whether the best value that is left is beyond what the search asks about.
+    pub(crate) fn is_enough(&self, value: f64, left: f64) -> bool {
+        self.beyond.is_some_and(|beyond| beyond.has(value, left, self.largest))
+    }
+}
+
 impl<T> Found<T> {
+    /// Pairs that no search of this crate found.
+    pub(crate) fn given(values: Vec<f64>, vectors: Vec<Vec<T>>) -> Self {
+        Found {
+            reason: Reason::Converged,
+            values,
+            vectors,
+            iterations: 0,
+            restarts: 0,
+            products: 0,
+            preconditionings: 0,
+            history: Vec::new(),
+        }
+    }
     /// Adds what a search before this one took.
     pub(crate) fn follow(&mut self, before: &Found<T>) {
         self.iterations += before.iterations;

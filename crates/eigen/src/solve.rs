@@ -109,29 +109,19 @@ impl<'d, T: Scalar> Task<'d, T> {
             }
         }
         order.truncate(self.problem.count);
-        let found = Found {
-            reason: Reason::Converged,
-            values: order.iter().map(|i| values[*i]).collect(),
-            vectors: order
-                .iter()
-                .map(|i| vectors.column(*i).iter().map(|v| v.converted()).collect())
-                .collect(),
-            iterations: 0,
-            restarts: 0,
-            products: 0,
-            preconditionings: 0,
-            history: Vec::new(),
-        };
+        let at = |i: &usize| vectors.column(*i).iter().map(|v| v.converted()).collect();
+        let vectors = order.iter().map(at).collect();
+        let found = Found::given(order.iter().map(|i| values[*i]).collect(), vectors);
         Ok(Sum { found, second_starts: 0, complete: Complete::All })
     }
 
-    fn operators(&self) -> Result<(Stored<T>, Option<Stored<T>>)> {
+    pub(crate) fn operators(&self) -> Result<(Stored<T>, Option<Stored<T>>)> {
         let mass = self.problem.mass.as_ref().map(|b| placed(self.dev, b)).transpose()?;
         Ok((placed(self.dev, &self.problem.a)?, mass))
     }
 
     /// The preconditioner of the block, if there is to be one.
-    fn preconditioner(&mut self, a: Matrix<T>) -> Result<Option<Placed<T>>> {
+    pub(crate) fn preconditioner(&mut self, a: Matrix<T>) -> Result<Option<Placed<T>>> {
         let name = self.problem.preconditioner.clone();
         let automatic = name == "auto";
         let largest = self.problem.which == Which::Largest;
@@ -287,6 +277,18 @@ impl<'d, T: Scalar> Task<'d, T> {
         Ok((this.completed(search, &method, watch)?, Duration::ZERO))
     }
 
+    pub(crate) fn completeness(&self, largest: bool) -> Completeness<'_, T> {
+        Completeness {
+            a: &self.problem.a,
+            b: self.problem.mass.as_deref(),
+            largest,
+            check: self.problem.check,
+            wanted: self.problem.count,
+            on_host: self.dev.info().memory.is_none(),
+            known: &self.known,
+        }
+    }
+
     /// A search for one end of the spectrum, and others for what it missed until nothing is missing.
     fn completed(
         &self,
@@ -299,19 +301,10 @@ impl<'d, T: Scalar> Task<'d, T> {
             watch(EigenProgress { what, iterations, converged, of: wanted, worst })
         };
         let mut found = method(&search, &mut |i, converged, worst| told("search", i, converged, worst))?;
-        let completeness = Completeness {
-            a: &self.problem.a,
-            b: self.problem.mass.as_deref(),
-            largest: search.largest,
-            check: self.problem.check,
-            wanted,
-            on_host: self.dev.info().memory.is_none(),
-            known: &self.known,
-        };
+        let completeness = self.completeness(search.largest);
         // What comes after those that were wanted has not converged.
         found.values.truncate(wanted);
         found.vectors.truncate(wanted);
-        trust::normalise(completeness.b, &mut found.vectors)?;
         let mut second_starts = 0;
         let complete = loop {
             if found.reason != Reason::Converged {
@@ -332,7 +325,7 @@ impl<'d, T: Scalar> Task<'d, T> {
     }
 
     /// Checks the pairs and puts everything together.
-    fn finish(mut self, sum: Sum<T>, setup: Duration) -> Result<Eigen<T>> {
+    pub(crate) fn finish(mut self, sum: Sum<T>, setup: Duration) -> Result<Eigen<T>> {
         let Sum { mut found, second_starts, complete } = sum;
         let wanted = self.problem.count;
         found.values.truncate(wanted);

@@ -3,6 +3,8 @@ use crate::small::{dot, length};
 use lacuna_engine::{Result, Scalar};
 use lacuna_formats::{Csr, parallel};
 use lacuna_solvers::residual_norm;
+use std::any::Any;
+use std::borrow::Cow;
 
 /// Elements that a task normalises or sums.
 const GRAIN: usize = 4096;
@@ -26,14 +28,13 @@ pub(crate) fn quality<T: Scalar>(
     values: &[f64],
     vectors: &[Vec<T>],
 ) -> Result<Quality> {
-    let wide = |v: &[T]| v.iter().map(|v| v.wide()).collect::<Vec<T::Wide>>();
     let (a, b) = (a.wide()?, b.map(Csr::wide).transpose()?);
-    let vectors: Vec<Vec<T::Wide>> = parallel::map(vectors, |v: &Vec<T>| wide(v));
+    let vectors = widened(vectors);
     let images = vectors.iter().map(|x| match &b {
-        Some(b) => b.times(x),
-        None => Ok(x.clone()),
+        Some(b) => Ok(Cow::Owned(b.times(x)?)),
+        None => Ok(Cow::Borrowed(&**x)),
     });
-    let images: Vec<Vec<T::Wide>> = images.collect::<Result<_>>()?;
+    let images = images.collect::<Result<Vec<Cow<'_, [T::Wide]>>>>()?;
     let pairs = vectors.iter().zip(&images);
     let lengths: Vec<f64> = parallel::map(pairs, |(x, bx)| dot(x, bx).re().sqrt());
     let residuals = vectors.iter().zip(&images).zip(values).zip(&lengths);
@@ -64,8 +65,7 @@ pub(crate) fn residual_and_angles<T: Scalar>(
     v: &[Vec<T>],
 ) -> Result<Quality> {
     let a = a.wide()?;
-    let wide = |v: &Vec<T>| v.iter().map(|v| v.wide()).collect::<Vec<T::Wide>>();
-    let v: Vec<Vec<T::Wide>> = parallel::map(v, wide);
+    let v = widened(v);
     let residuals = values.iter().zip(u).zip(&v).map(|((value, u), v)| {
         let by = <T::Wide as Scalar>::from_real(*value);
         let right: Vec<T::Wide> = parallel::collect(u.len(), GRAIN, |i| by * u[i].wide());
@@ -80,26 +80,37 @@ pub(crate) fn residual_and_angles<T: Scalar>(
     Ok(Quality { residuals, orthogonality: off.into_iter().fold(0.0, f64::max) })
 }
 
+/// Vectors in double precision: themselves, or copies.
+fn widened<T: Scalar>(vectors: &[Vec<T>]) -> Vec<Cow<'_, [T::Wide]>> {
+    parallel::map(vectors, |v: &Vec<T>| match (v as &dyn Any).downcast_ref::<Vec<T::Wide>>() {
+        Some(same) => Cow::Borrowed(&**same),
+        None => v.iter().map(|v| v.wide()).collect(),
+    })
+}
+
 /// Scales each vector so that `‖x‖_B = 1` and its largest element, the first among equals, is real and positive.
 ///
 /// # Errors
 /// As [`quality`].
 pub(crate) fn normalise<T: Scalar>(b: Option<&Csr<T>>, vectors: &mut [Vec<T>]) -> Result<()> {
-    parallel::map(vectors.iter_mut(), |x| {
+    let square = |v: T| v.re() * v.re() + v.im() * v.im();
+    let larger = |most: T, v: T| if square(v) > square(most) { v } else { most };
+    for x in vectors {
         let image = b.map(|b| b.times(x)).transpose()?;
-        let weighed = x.iter().zip(image.as_deref().unwrap_or(x));
-        let whole: f64 = weighed.map(|(x, bx)| (x.conj() * *bx).re()).sum();
-        let square = |v: &T| v.re() * v.re() + v.im() * v.im();
-        let larger = |most: T, v: &T| if square(v) > square(&most) { *v } else { most };
-        let largest = x.iter().fold(T::zero(), larger);
-        let size = square(&largest).sqrt();
+        let of_rows = |(x, bx): (&[T], &[T])| {
+            let whole: f64 = x.iter().zip(bx).map(|(x, bx)| (x.conj() * *bx).re()).sum();
+            (whole, x.iter().copied().fold(T::zero(), larger))
+        };
+        let parts = x.chunks(GRAIN).zip(image.as_deref().unwrap_or(x).chunks(GRAIN));
+        let parts = parallel::map(parts, of_rows);
+        let whole: f64 = parts.iter().map(|(whole, _)| whole).sum();
+        let largest = parts.iter().fold(T::zero(), |most, (_, v)| larger(most, *v));
+        let size = square(largest).sqrt();
         if whole > 0.0 && size > 0.0 {
             let by = 1.0 / (size * whole.sqrt());
             let phase = T::from_parts(largest.re() * by, -largest.im() * by);
-            x.iter_mut().for_each(|v| *v *= phase);
+            parallel::map(x.chunks_mut(GRAIN), |part| part.iter_mut().for_each(|v| *v *= phase));
         }
-        Ok(())
-    })
-    .into_iter()
-    .collect()
+    }
+    Ok(())
 }

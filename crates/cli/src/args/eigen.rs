@@ -51,6 +51,10 @@ pub(crate) struct EigenArgs {
     /// Another seed of the vectors to begin with, below 1000
     #[arg(long, default_value = "0", value_parser = clap::value_parser!(u32).range(0..1000), value_name = "NUMBER")]
     pub(crate) seed: u32,
+    /// Search nothing: check the columns of a file, with their Rayleigh quotients, as the pairs that a search finds: residuals,
+    /// orthogonality, and whether a value is missing among them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["count", "seed", "max_iters", "vectors"])]
+    pub(crate) verify: Option<String>,
     /// Write the eigenvectors as the columns of a matrix to a file, or to standard output for `-`
     #[arg(long, value_name = "FILE|-")]
     pub(crate) vectors: Option<String>,

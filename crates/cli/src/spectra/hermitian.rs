@@ -1,5 +1,5 @@
 //! Eigenvalues of a Hermitian matrix.
-use super::{beside, ending, exit, heading, how_many, watched, written};
+use super::{apart, beside, ending, exit, heading, how_many, watched, written};
 use crate::args::EigenArgs;
 use crate::convert::save_matrix;
 use crate::plot;
@@ -51,7 +51,14 @@ pub(super) fn search<T: Scalar>(
         problem = problem.rtol(rtol);
     }
     let json = args.report.json.as_deref();
-    let found = watched(quiet || json.is_some(), "iterations", |watch| problem.solve_watched(dev, watch))?;
+    let found = match &args.verify {
+        Some(path) => {
+            let vectors = apart(&Source::open(path)?.read::<T>(quiet)?);
+            let values = problem.rayleigh_quotients(&vectors)?;
+            problem.verify(values, vectors, dev)?
+        }
+        None => watched(quiet || json.is_some(), "iterations", |watch| problem.solve_watched(dev, watch))?,
+    };
     let Eigen { values, vectors, outcome } = found;
     let spectrum = Spectrum {
         matrix: source.name().into(),

@@ -34,7 +34,14 @@ pub(crate) fn eigen(args: &EigenArgs) -> Result<ExitCode> {
         ("--json", args.report.json.as_deref()),
         ("--plot", args.plot.as_deref()),
     ];
-    out::check_outputs(&outputs, &[("the matrix", Some(&args.matrix)), ("--mass", args.mass.as_deref())])?;
+    out::check_outputs(
+        &outputs,
+        &[
+            ("the matrix", Some(&args.matrix)),
+            ("--mass", args.mass.as_deref()),
+            ("--verify", args.verify.as_deref()),
+        ],
+    )?;
     args.vectors.as_deref().map_or(Ok(()), check_matrix_output)?;
     set_threads(args.place.threads)?;
     let source = Source::open(&args.matrix)?;
@@ -83,6 +90,7 @@ fn sought<T: Scalar>(args: &EigenArgs, a: &Csr<T>) -> Result<Sought> {
     if let Some((option, _)) = [
         ("--mass", args.mass.is_some()),
         ("--precond", args.precond != "auto"),
+        ("--verify", args.verify.is_some()),
         ("--complete", !matches!(args.complete, CheckName::Auto | CheckName::Off)),
     ]
     .into_iter()
@@ -151,6 +159,13 @@ fn beside<T: Scalar>(vectors: &[Vec<T>]) -> lacuna::Result<Csr<T>> {
     let columns = (0..rows).flat_map(|_| 0..cols as u32).collect();
     let values = (0..rows).flat_map(|i| vectors.iter().map(move |x| x[i])).collect();
     Csr::new(rows, cols, row_ptr, columns, values)
+}
+
+/// The columns of a matrix as vectors.
+fn apart<T: Scalar>(matrix: &Csr<T>) -> Vec<Vec<T>> {
+    let mut vectors = vec![vec![T::zero(); matrix.rows()]; matrix.cols()];
+    matrix.entries().for_each(|(i, j, v)| vectors[j][i] = v);
+    vectors
 }
 
 /// The first lines of a report: the matrix, the device, and what was chosen.

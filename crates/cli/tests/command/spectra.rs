@@ -25,6 +25,11 @@ fn eigenvalues_of_a_grid_are_those_known() {
     assert_eq!(found["complete"], "complete: counted by the inertia of a shifted matrix");
     assert_eq!(found["which"], "smallest");
     assert!(bench.path("values.svg").exists() && bench.path("X.mtx").exists());
+    // The vectors of the file are those of the smallest, and of no others.
+    let checked = report(&bench, "eigen gen:poisson2d:30x30 --verify X.mtx");
+    assert!(near(&checked["values"][2], expected[2]) && checked["products"] == 0);
+    let others = bench.run("eigen gen:poisson2d:30x30 --verify X.mtx --which largest");
+    assert!(others.code == 1 && others.out.contains("897 missing"), "{} {}", others.out, others.err);
     // The same by the method for any matrix, and by its name for that end.
     let other = report(&bench, "eigen gen:poisson2d:30x30 -k 1 --which leftmost --method krylov-schur");
     assert!(near(&other["values"][0][0], expected[0]) && near(&other["values"][0][1], 0.0));

@@ -2,7 +2,7 @@
 use crate::jacobi::SmallSvd;
 use crate::lanczos::EXHAUSTED;
 use crate::programs::{Programs, execute};
-use crate::search::{self, Goal, Watching};
+use crate::search::{self, Beyond, Goal, Watching};
 use crate::small::Small;
 use lacuna_engine::{
     Basis, Cell, Cells, Device, Error, LinOp, Owned, Pass, Reason, Recorder, Result, Scalar,
@@ -20,8 +20,8 @@ pub(super) struct Search<'a, T: Scalar> {
     pub(super) goal: Goal,
     pub(super) limit: u64,
     pub(super) seed: u32,
-    /// Ends once the first value is surely below this one.
-    pub(super) beyond: Option<f64>,
+    /// Ends once the first value is surely below these.
+    pub(super) beyond: Option<Beyond>,
 }
 
 /// What a search found, from the largest value on.
@@ -255,7 +255,8 @@ impl<T: Scalar> GolubKahan<'_, '_, T> {
                 (best, since) = (worst, cycles);
             }
             let (rows, cols) = self.search.operators[0].shape();
-            let enough = self.search.beyond.is_some_and(|bound| svd.values[0] + residual(0) < bound);
+            let beyond = |beyond: Beyond| beyond.has(svd.values[0], residual(0), true);
+            let enough = self.search.beyond.is_some_and(beyond);
             if converged == wanted || m == rows.min(cols) || enough {
                 break (Reason::Converged, svd);
             }

@@ -3,7 +3,7 @@ use super::golub_kahan::{Found, Search, golub_kahan};
 use super::{Extreme, Svd, SvdOutcome, SvdProblem};
 use crate::outcome::Complete;
 use crate::problem::{Check, EigenProgress};
-use crate::search::{Goal, Watching, placed};
+use crate::search::{Beyond, Goal, Watching, placed};
 use crate::shift::general;
 use crate::small::{Small, dot, length};
 use crate::trust::residual_and_angles;
@@ -243,7 +243,7 @@ impl<T: Scalar> Task<'_, T> {
             operators: [&less, &less_adjoint],
             count: 1,
             seed: searched.seed + 1 + count as u32,
-            beyond: Some(found.values[self.problem.count - 1]),
+            beyond: Some(Beyond([found.values[0], found.values[self.problem.count - 1]])),
             ..*searched
         };
         golub_kahan(&again, watch)

@@ -8,16 +8,16 @@ use std::f64::consts::PI;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-fn device(threads: usize) -> Device {
+pub(crate) fn device(threads: usize) -> Device {
     Device::new(Cpu::with(CpuOptions::default().threads(threads)).unwrap())
 }
 
-fn generated<T: Scalar>(name: &str) -> Csr<T> {
+pub(crate) fn generated<T: Scalar>(name: &str) -> Csr<T> {
     Spec::parse(name).unwrap().build::<T>().unwrap()
 }
 
 /// The eigenvalues of the five-point Laplacian of `gen:poisson2d`, from the smallest on.
-fn laplacian(width: usize, height: usize) -> Vec<f64> {
+pub(crate) fn laplacian(width: usize, height: usize) -> Vec<f64> {
     let along = |n: usize, i: usize| 4.0 * (PI * (i + 1) as f64 / (2 * (n + 1)) as f64).sin().powi(2);
     let mut values: Vec<f64> =
         (0..width * height).map(|i| along(width, i % width) + along(height, i / width)).collect();
@@ -25,7 +25,7 @@ fn laplacian(width: usize, height: usize) -> Vec<f64> {
     values
 }
 
-fn diagonal<T: Scalar>(values: &[f64]) -> Csr<T> {
+pub(crate) fn diagonal<T: Scalar>(values: &[f64]) -> Csr<T> {
     let n = values.len();
     let mut a = Triplets::new(n, n);
     values.iter().enumerate().for_each(|(i, v)| a.push(i, i, T::from_real(*v)));
@@ -33,7 +33,7 @@ fn diagonal<T: Scalar>(values: &[f64]) -> Csr<T> {
 }
 
 /// The matrix with another phase for each unknown, which changes no eigenvalue.
-fn turned(a: &Csr<f64>) -> Csr<Complex64> {
+pub(crate) fn turned(a: &Csr<f64>) -> Csr<Complex64> {
     let phase = |i: usize| Complex64::from_polar(1.0, 0.7 * i as f64);
     let mut turned = Triplets::new(a.rows(), a.cols());
     for (i, j, v) in a.entries() {
@@ -46,7 +46,7 @@ fn turned(a: &Csr<f64>) -> Csr<Complex64> {
 }
 
 #[track_caller]
-fn assert_found<T: Scalar>(found: &Eigen<T>, expected: &[f64], off: f64) {
+pub(crate) fn assert_found<T: Scalar>(found: &Eigen<T>, expected: &[f64], off: f64) {
     let outcome = &found.outcome;
     assert!(outcome.converged(), "{} {:?} {outcome:#?}", found.values.len(), found.values);
     assert_eq!(found.values.len(), expected.len());
@@ -109,7 +109,7 @@ fn the_smallest_of_a_square_are_all_found() {
 }
 
 /// The Laplacian of a ring, some of whose edges are weak: 0 is an eigenvalue.
-fn ring(n: usize, weight: impl Fn(usize) -> f64) -> Csr<f64> {
+pub(crate) fn ring(n: usize, weight: impl Fn(usize) -> f64) -> Csr<f64> {
     let mut a = Triplets::new(n, n);
     for i in 0..n {
         let (next, w) = ((i + 1) % n, weight(i));

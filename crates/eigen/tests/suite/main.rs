@@ -2,3 +2,4 @@
 mod eigen;
 mod general;
 mod svd;
+mod trust;
