@@ -18,6 +18,7 @@ pub mod columns;
 pub mod concurrent;
 pub mod counting;
 pub mod digests;
+pub mod eigenvalues;
 pub mod foreign_formats;
 pub mod formats;
 pub mod generated;
@@ -65,6 +66,7 @@ macro_rules! every_case {
             preconditioners: multigrid grids variants own new_values;
             table: equal_bits;
             digests: agree;
+            eigenvalues: agree;
             least_squares: shapes;
             right_hand_sides: agree;
             narrow: passes copies refined products bases two_levels two_narrow_levels;

@@ -115,13 +115,13 @@ def one(peer, path, count, which):
     print(json.dumps({"seconds": best, "values": [float(v) for v in values]}))
 
 
-def missed(values, expected):
+def missed(values, expected, floor=0.0):
     """How many of the expected values are not among those found, each of which counts once."""
     left = list(values)
     count = 0
     for value in expected:
         nearest = min(left, key=lambda other: abs(other - value), default=math.inf)
-        if abs(nearest - value) > 1e-6 * abs(value):
+        if abs(nearest - value) > max(1e-6 * abs(value), floor):
             count += 1
         else:
             left.remove(nearest)
