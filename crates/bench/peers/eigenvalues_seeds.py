@@ -68,8 +68,8 @@ def main(binary, matrices):
                 except json.JSONDecodeError:
                     cells.append("refused")
                     continue
-                if found["reason"] != "converged":
-                    cells.append(found["reason"])
+                if found["outcome"] != "converged":
+                    cells.append(found["outcome"])
                     continue
                 gone = missed(found["values"], expected, floor)
                 lost += gone > 0

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Columns of the smaller side up to which all singular values are computed.
-const DENSE: usize = 200;
+const DENSE: usize = 300;
 /// Rows of the larger side up to which that is done.
 const MOST_ROWS: usize = 2000;
 /// The tolerance of values of an inverse, in units of [`Scalar::EPSILON`].
