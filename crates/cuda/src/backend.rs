@@ -261,7 +261,7 @@ impl Backend for Cuda {
         check_type(&a)?;
         let is_triangle = with_each!(&a, a => {
             a.prepare()?;
-            a.triangle().is_some()
+            a.kernel() == "triangular"
         });
         if !is_triangle {
             product_kernel(a.kernel())?;

@@ -117,6 +117,10 @@ impl OpLaunch {
                         ("tri_solve_level", [first, end], (end - first).div_ceil(SEGMENT))
                     }
                     Stage::Levels(first, end) => ("tri_solve_levels", [first, end], 1),
+                    Stage::Groups(depth, groups) => {
+                        // A warp for each.
+                        ("tri_solve_groups", [depth, groups], groups.div_ceil(SEGMENT / 32))
+                    }
                 };
                 let mut op = self.op.clone();
                 op.sizes = sizes;

@@ -222,7 +222,7 @@ impl Planner<'_> {
         let name = op.sweep.name();
         let stored = self.store.stored(a, name)?;
         let stages = with_each!(&stored.format, format => {
-            format.triangle().map(|triangle| solve_stages(triangle.levels, NARROW_LEVEL))
+            solve_stages(&**format, NARROW_LEVEL)
         });
         stages.map(Some).ok_or_else(|| not_triangular(name, stored.kernel))
     }

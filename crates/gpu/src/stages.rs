@@ -1,4 +1,8 @@
-//! How the levels of a triangular solve are launched.
+//! How a triangular solve is launched.
+use lacuna_engine::{Format, Scalar};
+use lacuna_formats::Triangular;
+use std::any::Any;
+
 /// The part of a solve that one launch computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -6,11 +10,23 @@ pub enum Stage {
     Level(u32, u32),
     /// Consecutive levels, by one work-group with a barrier between levels.
     Levels(u32, u32),
+    /// All levels, of so many: so many groups of rows that depend on each other alone, a warp for each.
+    Groups(u32, u32),
 }
 
-/// The launches of a solve over these [`levels`](lacuna_engine::Triangle::levels): one with more than `narrow` places gets
-/// its own launch; consecutive smaller ones share one.
-pub fn solve_stages(levels: &[u32], narrow: u32) -> Vec<Stage> {
+/// The launches of a solve; none if the matrix is stored for no solves. With groups there is one. Otherwise a level with more than
+/// `narrow` places gets its own launch, and consecutive smaller ones share one.
+///
+/// Reference of the groups: Wang, Klie, Parashar and Sudan 2009, doi:10.1007/978-3-642-01973-9_99.
+pub fn solve_stages<T: Scalar>(a: &dyn Format<T>, narrow: u32) -> Option<Vec<Stage>> {
+    let any: &dyn Any = a;
+    match any.downcast_ref::<Triangular<T>>() {
+        Some(own) if own.groups() > 0 => Some(vec![Stage::Groups(own.depth() as u32, own.groups() as u32)]),
+        _ => a.triangle().map(|triangle| levels_of(triangle.levels, narrow)),
+    }
+}
+
+fn levels_of(levels: &[u32], narrow: u32) -> Vec<Stage> {
     let mut stages = Vec::new();
     for (level, places) in (0..).zip(levels.windows(2)) {
         match stages.last_mut() {
@@ -24,7 +40,7 @@ pub fn solve_stages(levels: &[u32], narrow: u32) -> Vec<Stage> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Stage, solve_stages};
+    use super::{Stage, levels_of};
 
     #[test]
     fn narrow_levels_share_a_launch() {
@@ -36,6 +52,6 @@ mod tests {
             Stage::Level(14, 30),
             Stage::Level(30, 40),
         ];
-        assert_eq!(solve_stages(&levels, 4), want);
+        assert_eq!(levels_of(&levels, 4), want);
     }
 }

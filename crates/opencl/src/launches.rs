@@ -136,9 +136,12 @@ impl OpenCl {
             Stage::Levels(first, end) => {
                 Ahead { stem: "tri_solve_levels", groups: 1, range: Some([first, end]) }
             }
+            Stage::Groups(depth, groups) => {
+                Ahead { stem: "tri_solve_groups", groups: groups as usize, range: Some([depth, groups]) }
+            }
         };
         let format = self.store.format(a, operation)?;
-        let stages = with_each!(format, a => a.triangle().map(|a| solve_stages(a.levels, narrow)));
+        let stages = with_each!(format, a => solve_stages(&**a, narrow));
         let stages = stages.ok_or_else(|| not_triangular(operation, format.kernel()))?;
         Ok(stages.into_iter().map(ahead).collect())
     }

@@ -39,6 +39,8 @@ pub struct Triangular<T> {
     levels: Vec<u32>,
     /// The borders of independent blocks of positions.
     blocks: Vec<usize>,
+    /// The borders of groups of positions, and then the level at each; empty without groups.
+    groups: Vec<u32>,
     is_by_level: bool,
     /// The rows by level, unless they are already.
     by_level: OnceLock<TriangularRows<T>>,
@@ -131,8 +133,12 @@ impl<T: Scalar> Triangular<T> {
                 farthest.map_or(k, |&j| turn(j as usize))
             };
             let blocks = independent_blocks(n, earliest);
+            let mut groups = grouped(&blocks, levels.len() - 1);
+            if !groups.is_empty() {
+                groups.extend(&level);
+            }
             let (is_by_level, by_level) = (level.is_sorted(), OnceLock::new());
-            Ok(Triangular { rows, positions, level, levels, blocks, is_by_level, by_level })
+            Ok(Triangular { rows, positions, level, levels, blocks, groups, is_by_level, by_level })
         })(a, side, reciprocals, names)
     }
 
@@ -152,6 +158,13 @@ impl<T: Scalar> Triangular<T> {
     /// depend on rows of the same block only.
     pub fn blocks(&self) -> &[usize] {
         &self.blocks
+    }
+
+    /// The number of groups of small independent blocks, each of which a warp solves by itself; 0 if
+    /// blocks are large, or there are few.
+    /// With groups, [`Format::arguments`] has the rows in solve order, and then the borders of the groups and the level of each row.
+    pub fn groups(&self) -> usize {
+        self.groups.len().saturating_sub(self.level.len() + 1)
     }
 
     /// The positions, in ranges, of the blocks that have some of these rows: a solve at these positions alone gives those rows.
@@ -243,6 +256,29 @@ impl<T: Scalar> TriangularRows<T> {
     }
 }
 
+/// Rows of a group of small blocks: the threads of a warp.
+const GROUP: usize = 32;
+/// Rows of the largest block that is a group of its own.
+const LARGEST: usize = 64;
+/// The most rows in groups: of more, each level keeps a device busy, which reads it in order.
+const MOST: usize = 1 << 19;
+
+/// The borders of groups of independent blocks, if these are small and rows wait for others.
+fn grouped(blocks: &[usize], depth: usize) -> Vec<u32> {
+    let mut groups = vec![0];
+    for block in blocks.windows(2) {
+        let first = groups[groups.len() - 1] as usize;
+        if block[1] - block[0] > LARGEST || block[1] > MOST || depth < 2 {
+            return Vec::new();
+        }
+        if block[1] - first > GROUP && block[0] > first {
+            groups.push(block[0] as u32);
+        }
+    }
+    groups.push(blocks[blocks.len() - 1] as u32);
+    if groups.len() > 2 { groups } else { Vec::new() }
+}
+
 /// The entries of row `i` on one side of the diagonal: columns increase, so that they are a contiguous range.
 fn own_entries<T: Scalar>(a: &Csr<T>, side: Half, i: usize) -> Range<usize> {
     let columns = a.row_slices(i).0;
@@ -272,13 +308,16 @@ impl<T: Scalar> Format<T> for Triangular<T> {
         "triangular"
     }
     fn prepare(&self) -> Result<()> {
-        if !self.is_by_level && self.by_level.get().is_none() {
+        if self.groups.is_empty() && !self.is_by_level && self.by_level.get().is_none() {
             // If another thread was faster, the two are equal.
             let _ = self.by_level.set(self.sorted()?);
         }
         Ok(())
     }
     fn arguments(&self) -> Vec<Argument<'_, T>> {
+        if !self.groups.is_empty() {
+            return self.stored();
+        }
         let Triangle { row_ptr, columns, values, levels } = self.by_level();
         vec![
             Argument::Indices(row_ptr),
@@ -288,7 +327,8 @@ impl<T: Scalar> Format<T> for Triangular<T> {
         ]
     }
     fn stored(&self) -> Vec<Argument<'_, T>> {
-        self.rows.arguments().into_iter().chain([Argument::Indices(&self.levels)]).collect()
+        let order = if self.groups.is_empty() { &self.levels } else { &self.groups };
+        self.rows.arguments().into_iter().chain([Argument::Indices(order)]).collect()
     }
     fn row(&self, i: usize, x: &[T]) -> T {
         let own = self.rows.of(self.positions[i] as usize);
@@ -355,6 +395,43 @@ mod tests {
                 assert_eq!(t.bytes(), t.arguments().iter().map(|a| a.bytes()).sum::<usize>());
             }
         }
+    }
+
+    /// Each group by itself, in any order of groups, gives the solution of all rows.
+    #[test]
+    fn groups_are_solved_by_themselves() {
+        // Chains of 3 to 40 rows.
+        let ends = (0..90).scan(0, |at, i| {
+            *at += 3 + i * 7 % 38;
+            Some(*at)
+        });
+        let starts: Vec<usize> = std::iter::once(0).chain(ends).collect();
+        let n = starts[starts.len() - 1];
+        let chained = (1..n).filter(|i| starts.binary_search(i).is_err());
+        let chained = chained.flat_map(|i| [(i, i - 1, 0.5), (i - 1, i, 0.25)]);
+        let a = matrix(n, &chained.chain((0..n).map(|i| (i, i, 2.0))).collect::<Vec<_>>());
+        let b: Vec<f64> = (0..n).map(|i| (i as f64).sin()).collect();
+        for side in [Half::Lower, Half::Upper] {
+            let t = Triangular::part(&a, side, None, None).unwrap();
+            let groups = t.groups();
+            assert!(groups > n / 40 && groups < 90, "{groups}");
+            let (borders, level) = t.groups.split_at(groups + 1);
+            let (mut x, mut y) = (vec![f64::NAN; n], vec![f64::NAN; n]);
+            t.triangle().unwrap().solve(&b, &mut x);
+            for group in (0..groups).rev() {
+                let own = || borders[group] as usize..borders[group + 1] as usize;
+                for now in 0..t.depth() as u32 {
+                    for place in own().filter(|place| level[*place] == now) {
+                        let (row, value) = t.in_order().place(place, &b, &y);
+                        y[row] = value;
+                    }
+                }
+            }
+            assert_eq!(x, y, "{side:?}");
+        }
+        let line = (1..4000).map(|i| (i, i - 1, 1.0)).chain((0..4000).map(|i| (i, i, 1.0)));
+        let line = matrix(4000, &line.collect::<Vec<_>>());
+        assert_eq!(Triangular::part(&line, Half::Lower, None, None).unwrap().groups(), 0);
     }
 
     #[test]
