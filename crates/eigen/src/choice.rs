@@ -42,7 +42,6 @@ pub(crate) fn method<T: Scalar>(problem: &EigenProblem<T>, choices: &mut Vec<Str
         _ if problem.which == Which::Largest && !mass => (Method::Lanczos, "products alone find the largest"),
         _ if problem.which == Which::Smallest
             && problem.preconditioner == "auto"
-            && problem.start.is_empty()
             && problem.check != Check::Probed =>
         {
             return Ok(Method::Smallest);

@@ -41,6 +41,9 @@ pub struct EigenOutcome {
     /// `‖A x − λ B x‖` of each pair, for `‖x‖_B = 1`, summed in twice the working precision. Without a mass matrix there is an
     /// eigenvalue within that distance of each value.
     pub residuals: Vec<f64>,
+    /// How far each value may be from an eigenvalue: the residual, or, where values are known to be complete and apart, its square over
+    /// the distance to the others (Kato and Temple); with a mass matrix an estimate.
+    pub bounds: Vec<f64>,
     /// Which pairs meet their tolerance.
     pub converged: Vec<bool>,
     /// Pairs whose tolerance is that of rounding, as `rtol` asked for less.

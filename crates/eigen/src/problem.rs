@@ -78,6 +78,7 @@ pub struct EigenProgress {
 /// assert!((found.values[1] - found.values[2]).abs() < 1e-9);
 /// # Ok::<(), lacuna_engine::Error>(())
 /// ```
+#[derive(Clone, Debug)]
 #[must_use = "a problem does nothing until it is solved"]
 pub struct EigenProblem<T: Scalar> {
     pub(crate) a: Arc<Csr<T>>,

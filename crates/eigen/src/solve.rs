@@ -18,8 +18,10 @@ use std::time::{Duration, Instant};
 
 /// Second starts after which the search ends, beside two for each value.
 const MOST_STARTS: u64 = 10;
-/// Iterations that a block with a preconditioner is expected to take, and by how much more before factors are asked again.
+/// Iterations that a block with a preconditioner is expected to take, from any vectors or from those of a matrix that is near, and by
+/// how much more before factors are asked again.
 const ITERATIONS: u64 = 25;
+const WARM: u64 = 8;
 const PATIENCE: u64 = 2;
 /// Products that Lanczos' method may take for each column of a block.
 const PRODUCTS: u64 = 100;
@@ -173,9 +175,10 @@ impl<'d, T: Scalar> Task<'d, T> {
         &mut self,
         watch: &mut dyn FnMut(EigenProgress) -> ControlFlow<()>,
     ) -> Result<(Sum<T>, Duration)> {
-        match self.by_factors_within(self.seconds_of_block(ITERATIONS), watch)? {
+        let iterations = if self.problem.start.is_empty() { ITERATIONS } else { WARM };
+        match self.by_factors_within(self.seconds_of_block(iterations), watch)? {
             ByFactors::Found(sum, setup) => Ok((sum, setup)),
-            ByFactors::Costly => self.by_chosen_block(Some(ITERATIONS), watch),
+            ByFactors::Costly => self.by_chosen_block(Some(iterations), watch),
             ByFactors::Missed => self.by_chosen_block(None, watch),
             ByFactors::Indefinite => self.of_indefinite(watch),
         }
@@ -359,8 +362,14 @@ impl<'d, T: Scalar> Task<'d, T> {
                 self.goal.floor
             ));
         }
+        let stretch = stretch(&self.problem);
+        let known = matches!(complete, Complete::All | Complete::Counted);
+        let known = known && !matches!(self.problem.which, Which::Near(_));
+        let lengths: Vec<f64> = quality.residuals.iter().map(|left| left * stretch).collect();
+        let rounding = 4.0 * T::EPSILON * norm_bound(a) * stretch.powi(2);
         let outcome = EigenOutcome {
             reason,
+            bounds: trust::bounds(&found.values, &lengths, known, rounding),
             residuals: quality.residuals,
             converged,
             by_rounding,

@@ -54,6 +54,23 @@ pub(crate) fn quality<T: Scalar>(
     Ok(Quality { residuals, orthogonality: off.into_iter().fold(0.0, f64::max) })
 }
 
+/// How far each value may be from an eigenvalue, given the norms of residuals, and what rounding may do to a value. Where
+/// `complete`, there are no other eigenvalues before the last value.
+///
+/// Reference: Parlett 1998, The Symmetric Eigenvalue Problem, theorems 4.5.1 and 11.7.1, doi:10.1137/1.9781611971163.
+pub(crate) fn bounds(values: &[f64], residuals: &[f64], complete: bool, rounding: f64) -> Vec<f64> {
+    let last = values.len().saturating_sub(1);
+    let others = |i: usize| {
+        let apart = |j: usize| (values[i] - values[j]).abs() - residuals[j];
+        (0..values.len()).filter(move |j| *j != i).map(apart).fold(f64::INFINITY, f64::min)
+    };
+    let bound = |(i, left): (usize, &f64)| match others(i) {
+        gap if complete && i < last && gap > *left => left * left / gap + rounding,
+        _ => left + rounding,
+    };
+    residuals.iter().enumerate().map(bound).collect()
+}
+
 /// `‖A v − σ u‖` of each triplet, and `max |Vᴴ V − I|`.
 ///
 /// # Errors

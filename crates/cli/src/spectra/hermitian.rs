@@ -135,6 +135,7 @@ impl Spectrum {
             "complete": outcome.complete.to_string(),
             "values": self.values,
             "residuals": outcome.residuals,
+            "bounds": outcome.bounds,
             "converged": outcome.converged,
             "by_rounding": outcome.by_rounding,
             "orthogonality": outcome.orthogonality,

@@ -16,8 +16,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Columns of the smaller side up to which all singular values are computed.
-const DENSE: usize = 300;
+/// Columns of the smaller side up to which all singular values are computed, and up to which they are if nothing else finds them.
+const DENSE: usize = 200;
+const MOST_DENSE: usize = 300;
 /// Rows of the larger side up to which that is done.
 const MOST_ROWS: usize = 2000;
 /// The tolerance of values of an inverse, in units of [`Scalar::EPSILON`].
@@ -37,7 +38,8 @@ pub(super) fn solve<T: Scalar>(
     let adjoint = Arc::new(problem.a.adjoint());
     let mut said = Said { choices: Vec::new(), notes: Vec::new() };
     let task = Task { problem: &problem, adjoint: &adjoint, dev, goal };
-    let (found, second_starts, complete, setup) = if rows.min(cols) <= DENSE && rows.max(cols) <= MOST_ROWS {
+    let most = if problem.which == Extreme::Smallest && rows != cols { MOST_DENSE } else { DENSE };
+    let (found, second_starts, complete, setup) = if rows.min(cols) <= most && rows.max(cols) <= MOST_ROWS {
         said.choices.push("method dense: the matrix is small".into());
         (task.dense()?, 0, Complete::All, Duration::ZERO)
     } else {
@@ -161,7 +163,7 @@ impl<T: Scalar> Task<'_, T> {
         let a = &self.problem.a;
         if a.rows() != a.cols() {
             return Err(refused(format!(
-                "of a matrix of {} x {} they are not found yet: up to {DENSE} on the shorter side all are computed, and of a square \
+                "of a matrix of {} x {} they are not found yet: up to {MOST_DENSE} on the shorter side all are computed, and of a square \
                  matrix they come from its factors",
                 a.rows(),
                 a.cols()

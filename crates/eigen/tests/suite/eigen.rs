@@ -337,8 +337,23 @@ fn bits_do_not_depend_on_threads() {
 
 #[test]
 fn a_start_that_is_near_saves_iterations() {
-    let problem = || EigenProblem::new(generated::<f64>("gen:poisson2d:40x40")).check(Check::Off);
+    let a = generated::<f64>("gen:poisson2d:40x40");
+    let problem = || EigenProblem::new(a.clone()).method("lobpcg").check(Check::Off);
     let cold = problem().solve(&device(2)).unwrap();
     let warm = problem().start(cold.vectors.clone()).solve(&device(2)).unwrap();
     assert!(warm.outcome.converged() && 2 * warm.outcome.iterations < cold.outcome.iterations);
+    let expected = laplacian(40, 40);
+    // New values, whichever way is taken.
+    for method in ["auto", "lobpcg"] {
+        let mut prepared = EigenProblem::new(a.clone()).count(5).method(method).prepare(&device(2));
+        for factor in [1.0, 1.01, 0.99] {
+            prepared.update(a.scaled(factor).unwrap()).unwrap();
+            let scaled: Vec<f64> = expected[..5].iter().map(|value| factor * value).collect();
+            assert_found(&prepared.solve().unwrap(), &scaled, 1e-9);
+        }
+        assert!(prepared.update(diagonal::<f64>(&[1.0; 7])).is_err());
+        prepared.update_mass(diagonal::<f64>(&vec![2.0; 1600])).unwrap();
+        let halved: Vec<f64> = expected[..5].iter().map(|value| 0.495 * value).collect();
+        assert_found(&prepared.solve().unwrap(), &halved, 1e-9);
+    }
 }

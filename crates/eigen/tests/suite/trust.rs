@@ -47,6 +47,22 @@ fn a_planted_wrong_answer_is_found() {
     assert!(planted >= 100, "{planted}");
 }
 
+/// No value is farther from an eigenvalue than its bound, which is the square of a small residual where values are apart.
+#[test]
+fn bounds_hold() {
+    let exact = laplacian(29, 23);
+    for (rtol, method) in [(1e-3, "lobpcg"), (1e-6, "lobpcg"), (1e-8, "auto")] {
+        let a = generated::<f64>("gen:poisson2d:29x23");
+        let found =
+            EigenProblem::new(a).method(method).rtol(rtol).check(Check::Counted).solve(&device(2)).unwrap();
+        assert_eq!(found.outcome.complete, Complete::Counted);
+        for ((value, exact), bound) in found.values.iter().zip(&exact).zip(&found.outcome.bounds) {
+            assert!((value - exact).abs() <= *bound, "{value} {exact} {bound:e}");
+        }
+        assert!(found.outcome.bounds[0] < 0.1 * found.outcome.residuals[0].max(1e-12), "{:?}", found.outcome);
+    }
+}
+
 /// Pairs that are none, or not orthogonal, and those nearest to a number.
 #[test]
 fn pairs_from_elsewhere_are_checked() {
