@@ -120,6 +120,7 @@ fn noticing(group: &str) -> &'static [(&'static str, &'static [Fault])] {
         "preconditioners" => &[("grids", &[SumsBackwards])],
         "table" => &[("equal_bits", &[SumsBackwards, LaneLeftOut, SolveBackwards])],
         "digests" => &[("agree", &[SumsBackwards, LaneLeftOut])],
+        "eigenvalues" => &[("agree", &[SumsBackwards, ColumnsReordered, BasisBackwards])],
         "least_squares" => &[("shapes", &[SumsBackwards])],
         "right_hand_sides" => &[("agree", &[RowsReordered])],
         "narrow" => {
