@@ -95,8 +95,8 @@ fn kernels_take_what_the_host_sets() {
             "spmv_sell",
             "spmv_stencil",
             "sweep",
-            "tri_solve_level",
             "tri_solve_groups",
+            "tri_solve_level",
             "tri_solve_levels",
         ]
     );
