@@ -9,7 +9,8 @@
 // other alone.
 // Assumes: `slot_cap` to `local_capacity` are places of one level for the first kernel, levels for the second; for the
 // third they are the numbers of levels and of groups. The last array has the levels for the first two, the borders of the
-// groups and the level of each row for the third. Vectors are not narrow. The instructions of the operation run afterwards (see `sweep`).
+// groups and the level of each row for the third. Vectors are not narrow. The instructions of the operation run
+// afterwards (see `sweep`).
 
 static inline void solve_place(__global const uint *restrict row_ptr, __global const uint *restrict columns,
     __global const number *restrict values, SOURCE b, TARGET x, uint place) {

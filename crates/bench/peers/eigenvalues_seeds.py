@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 
 from eigenvalues import DENSE, exact, missed
 

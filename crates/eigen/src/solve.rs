@@ -366,7 +366,8 @@ impl<'d, T: Scalar> Task<'d, T> {
         let known = matches!(complete, Complete::All | Complete::Counted);
         let known = known && !matches!(self.problem.which, Which::Near(_));
         let lengths: Vec<f64> = quality.residuals.iter().map(|left| left * stretch).collect();
-        let rounding = 4.0 * T::EPSILON * norm_bound(a) * stretch.powi(2);
+        // What the floor of residuals is made of, without the square root of their number.
+        let rounding = self.goal.floor / (a.rows() as f64).sqrt() * stretch;
         let outcome = EigenOutcome {
             reason,
             bounds: trust::bounds(&found.values, &lengths, known, rounding),

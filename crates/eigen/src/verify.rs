@@ -60,6 +60,7 @@ impl<T: Scalar> EigenProblem<T> {
             x.iter().zip(y).fold(zero, |sum, (x, y)| sum + x.wide().conj() * y.wide()).re()
         };
         let quotient = |x: &Vec<T>| {
+            Error::check_length("Rayleigh quotients", "a vector", self.a.rows(), x.len())?;
             let image = self.mass.as_ref().map(|b| b.times(x)).transpose()?;
             Ok(product(x, &self.a.times(x)?) / product(x, image.as_deref().unwrap_or(x)))
         };

@@ -15,8 +15,8 @@ use std::borrow::Cow;
 /// other (`blocks=consecutive`, as in the paper); factored without fill.
 ///
 /// * Needs: as [`Ilu0`](super::Ilu0). `M` is Hermitian, up to rounding, if the matrix is.
-/// * Cost of an application: two triangular solves with the entries inside blocks; blocks are independent: a warp of a GPU solves one,
-///   in a launch for all of them. Storage: these entries, and a vector; twice the entries with the adjoint
+/// * Cost of an application: two triangular solves with the entries inside blocks; blocks are independent: on a GPU a warp
+///   solves one of up to 64 rows, in one launch for all of up to half a million rows; others have few levels. Storage: these entries, and a vector; twice the entries with the adjoint
 ///   (`adjoint=yes`). A polynomial on top (`order=1`, damped by `omega`) compensates for the entries left out: see [`Polynomial`](super::Polynomial).
 /// * Set-up: all threads, but one for the partition of the graph. New values: the same cost again.
 /// * Reference: Wang, Klie, Parashar and Sudan 2009, doi:10.1007/978-3-642-01973-9_99.
