@@ -1,5 +1,6 @@
 //! Whether eigenvalues are missing among those that a search found.
-use crate::lanczos::Moved;
+use crate::gram;
+use crate::moved::Moved;
 use crate::outcome::Complete;
 use crate::problem::Check;
 use crate::search::{Beyond, Found, Goal, Search, Watching};
@@ -14,8 +15,10 @@ pub(crate) type Method<'m, T> = dyn Fn(&Search<'_, T>, Watching<'_>) -> Result<F
 
 /// A count takes no longer than the search is expected to take, or than this many seconds.
 const LEAST: f64 = 0.1;
-/// Vectors that a search reads or writes for each product, and products that take as long as an application of a preconditioner.
-const VECTORS: usize = 24;
+/// Vectors that a search reads or writes for each product, and for each whose vector is made orthogonal to others; and products that
+/// take as long as an application of a preconditioner.
+const VECTORS: usize = 4;
+const OTHERS: usize = 20;
 const PRECONDITIONING: u64 = 5;
 /// Eigenvalues this near to each other, beside the largest of those found, are taken for equal when they are counted.
 pub(crate) const APART: f64 = 1e-9;
@@ -30,12 +33,16 @@ const GRAIN: usize = 4096;
 /// Seconds that a search is expected to take for so many products and preconditionings. What is decided by them does not depend on a clock.
 pub(crate) fn seconds_of_search<T: Scalar>(
     a: &Csr<T>,
-    (products, preconditionings): (u64, u64),
+    [products, orthogonal, preconditionings]: [u64; 3],
     on_host: bool,
 ) -> f64 {
     let product = a.nnz() * (size_of::<T>() + size_of::<u32>());
-    let bytes = product + VECTORS * a.rows() * size_of::<T>();
-    (products + PRECONDITIONING * preconditionings) as f64 * seconds_of_iteration(bytes, on_host)
+    let vectors = |count: usize| count * a.rows() * size_of::<T>();
+    let seconds = |bytes: usize| seconds_of_iteration(bytes, on_host);
+    let alone = seconds(product + vectors(VECTORS));
+    let whole = seconds(product + vectors(VECTORS + OTHERS));
+    let whole = (orthogonal + PRECONDITIONING * preconditionings) as f64 * whole;
+    whole + products.saturating_sub(orthogonal) as f64 * alone
 }
 
 /// A number before the last value, which may have equals that nobody asked for.
@@ -118,12 +125,13 @@ impl<T: Scalar> Completeness<'_, T> {
         let most = match self.check {
             Check::Counted => f64::INFINITY,
             _ => {
-                let taken = (found.products, found.preconditionings);
+                let taken = [found.products, found.orthogonal, found.preconditionings];
                 seconds_of_search(self.a, taken, self.on_host).max(LEAST)
             }
         };
         let costly = || Ok(Err("factors of a shifted matrix cost too much".into()));
-        if seconds_of_counting((self.a.rows(), self.a.nnz())) > most {
+        let counting = seconds_of_counting((self.a.rows(), self.a.nnz()));
+        if counting > most || self.known.refuses(most) {
             return costly();
         }
         let wanted = |shifted| Shifted::within(shifted, most, self.known);
@@ -171,6 +179,7 @@ impl<T: Scalar> Completeness<'_, T> {
             let moved: Vec<T> = image.as_deref().unwrap_or(x).iter().map(|v| root * *v).collect();
             dev.upload(&moved, basis.column(j))?;
         }
+        let lowest = if self.largest { last - by } else { -last - by };
         let cells = dev.cells::<T>(columns * MULTIPLIED)?;
         let operator = Moved { a: searched.a, by: *basis, cells: *cells, up: !self.largest };
         let again = Search {
@@ -179,6 +188,7 @@ impl<T: Scalar> Completeness<'_, T> {
             seed: searched.seed + columns as u32,
             start: &[],
             beyond,
+            interval: found.interval.map(|interval| interval.down_to(lowest)),
             ..*searched
         };
         let other = method(&again, watch)?;
@@ -196,13 +206,13 @@ impl<T: Scalar> Completeness<'_, T> {
         let (images, masses) = (times(self.a)?, self.b.map(times).transpose()?);
         let masses = masses.as_ref().unwrap_or(&found.vectors);
         let gram = |y: &[Vec<T>]| {
-            let pairs = (0..columns).flat_map(|j| (0..columns).map(move |i| (i, j)));
-            let entries = parallel::map(pairs, |(i, j)| {
-                let terms = found.vectors[i].iter().zip(&y[j]);
-                terms
-                    .fold(<T::Wide as Scalar>::from_real(0.0), |sum, (x, y)| sum + x.wide().conj() * y.wide())
-            });
-            Small::from_columns(columns, entries).hermitian_part()
+            let sides = [&found.vectors[..], y].map(|side| side.iter().map(|x| &x[..]).collect::<Vec<_>>());
+            let upper = gram::upper(&sides[0], &sides[1]);
+            Small::of(columns, columns, |i, j| match i <= j {
+                true => upper[gram::place(i, j)],
+                false => upper[gram::place(j, i)].conj(),
+            })
+            .hermitian_part()
         };
         let Some(factor) = gram(masses).cholesky() else {
             return Err(Error::Unsupported {

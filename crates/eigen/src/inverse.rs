@@ -123,7 +123,7 @@ impl<T: Scalar> Task<'_, T> {
     pub(crate) fn seconds_of_block(&self, iterations: u64) -> f64 {
         let columns = self.problem.count + guards(self.problem.count);
         let products = iterations * columns as u64;
-        seconds_of_search(&self.problem.a, (products, products), self.dev.info().memory.is_none())
+        seconds_of_search(&self.problem.a, [products; 3], self.dev.info().memory.is_none())
     }
 
     /// Factors of `A − σ B` with all eigenvalues above `σ`.

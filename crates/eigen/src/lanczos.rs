@@ -1,9 +1,10 @@
 //! Thick-restart Lanczos: the extreme eigenvalues of a Hermitian operator.
+use crate::filter::{Filter, Interval};
 use crate::programs::Programs;
 use crate::search::{self, Found, Search, Watching};
 use crate::small::Small;
 use lacuna_engine::{
-    Basis, Cell, Cells, Device, Error, LinOp, Owned, Pass, Reason, Recorder, Result, Scalar, Vector,
+    Basis, Cell, Cells, Device, Error, Owned, Pass, Reason, Recorder, Result, Scalar, Vector,
 };
 
 /// A norm of a new vector that is this small beside the largest value has found an invariant subspace, in units of
@@ -11,6 +12,10 @@ use lacuna_engine::{
 pub(crate) const EXHAUSTED: f64 = 64.0;
 /// Cycles without progress after which the search ends.
 const PATIENCE: u64 = 200;
+/// The least number of cycles by the operator alone, from which the interval of a filter is taken.
+const PLAIN: u64 = 3;
+/// Filters of a search.
+const FILTERS: usize = 4;
 
 /// Which values are sought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +34,9 @@ pub(crate) enum End {
 /// vectors are then improved by a product (Ericsson and Ruhe 1980). With a mass matrix `B` the operator is applied to `B x`, and
 /// lengths and angles are those of `B`, which may be singular: the first vector is a product, so that no vector has a part that
 /// the operator maps to 0 (Nour-Omid, Parlett, Ericsson and Jensen 1987).
+///
+/// A search in which nothing converges after three cycles goes on with a [`Filter`] in place of the operator, whose products cost less than to make
+/// as many vectors orthogonal. Values and residuals are then those of the operator, by a product with each vector at the end of a cycle.
 ///
 /// Reference: Wu and Simon 2000, doi:10.1137/S0895479898334605; Nour-Omid et al., doi:10.1090/S0025-5718-1987-0878698-9.
 pub(crate) fn lanczos<T: Scalar>(
@@ -60,8 +68,12 @@ pub(crate) fn lanczos<T: Scalar>(
         side: 0,
         cells: dev.cells(columns * (columns + 3))?,
         programs: Programs::new(),
+        filter: None,
+        filters: 0,
+        work: None,
         drawn: 0,
         products: 0,
+        steps: 0,
     };
     this.iterate(watch)
 }
@@ -79,9 +91,31 @@ struct Lanczos<'s, 'a, T: Scalar> {
     /// Coefficients of a projection, of a second one, and the diagonal and the norms of a cycle; those of combinations.
     cells: Owned<Cells<T>>,
     programs: Programs<[usize; 3]>,
+    /// What takes the place of the operator, and how many there have been.
+    filter: Option<Filter<'s, T>>,
+    filters: usize,
+    /// Two vectors for its products.
+    work: Option<[Owned<Vector<T>>; 2]>,
     /// Hashed vectors so far.
     drawn: usize,
     products: u64,
+    /// Products of the operator or of the filter whose vectors were made orthogonal.
+    steps: u64,
+}
+
+/// Values of the operator and the norms of their residuals.
+struct Pairs {
+    values: Vec<f64>,
+    residuals: Vec<f64>,
+}
+
+/// How a search goes on.
+enum Turn {
+    Stay,
+    /// With a filter for an interval.
+    Damp(Interval),
+    /// Without a filter.
+    Plain,
 }
 
 /// The eigenvalues of the small problem in the order sought, its vectors, and the norms of the residuals.
@@ -161,9 +195,10 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
             let cells = *self.cells;
             let (h, again) = (cells.part(0, m), cells.part(m, m));
             let (alphas, betas) = (cells.part(2 * m, m), cells.part(3 * m, m));
-            let (a, b) = (self.search.a, self.search.b);
+            let (filter, b) = (self.filter, self.search.b);
+            let a = filter.as_ref().map_or(self.search.a, |filter| filter);
             let begun = from;
-            self.run(("cycle", [self.side, begun, 0]), |k| {
+            self.run(("cycle", [self.side, begun, self.filters]), |k| {
                 for j in begun..m {
                     let (h, again, norm) = (h.take(j + 1), again.take(j + 1), betas.at(j));
                     let (w, bw) = (v.column(j + 1), bv.column(j + 1));
@@ -187,7 +222,8 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
             let (alphas, betas) = (read(alphas)?, read(betas)?);
             for (j, (a, b)) in (begun..m).zip(alphas.iter().zip(&betas)) {
                 (alpha[j], beta[j]) = (a.re(), b.re());
-                self.products += 1;
+                self.steps += 1;
+                self.products += filter.map_or(1, |filter| u64::from(filter.interval.degree));
                 from = j + 1;
                 if !alpha[j].is_finite() {
                     return Err(Error::Unsupported {
@@ -210,10 +246,14 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
 
     fn iterate(mut self, watch: Watching<'_>) -> Result<Found<T>> {
         let (wanted, m) = (self.search.count, self.columns);
+        if let Some(interval) = self.search.interval {
+            self.damp(interval)?;
+        }
         self.draw(0)?;
         let (mut kept, mut ritz, mut cycles): (usize, Option<Ritz>, u64) = (0, None, 0);
         let (mut floor, mut history) = (0.0, Vec::new());
-        let (mut best, mut since) = (f64::INFINITY, 0);
+        let (mut best, mut since, mut converged) = (f64::INFINITY, 0, 0);
+        let mut other_end = self.search.interval.map_or(0.0, |interval| interval.low());
         let (reason, last) = loop {
             let (alpha, beta) = self.steps(kept, &mut floor)?;
             cycles += 1;
@@ -228,31 +268,128 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
                 }
             });
             let now = self.ritz(projected, beta[m - 1])?;
-            let goal = |j: usize| self.goal(now.values[j]);
-            let converged = (0..wanted).take_while(|j| now.residuals[*j] <= goal(*j)).count();
-            let worst = (0..wanted).map(|j| now.residuals[j] / goal(j)).fold(0.0, f64::max);
+            kept = (wanted + converged / 2 + (m - wanted) / 3).min(m - 3).max(1);
+            let pairs = match self.filter {
+                None => Pairs { values: now.values.clone(), residuals: now.residuals.clone() },
+                Some(_) => {
+                    self.restart(&now, kept)?;
+                    self.measured(kept)?
+                }
+            };
+            let goal = |j: usize| self.goal(pairs.values[j]);
+            let before = converged;
+            converged = (0..wanted).take_while(|j| pairs.residuals[*j] <= goal(*j)).count();
+            let worst = (0..wanted).map(|j| pairs.residuals[j] / goal(j)).fold(0.0, f64::max);
             history.push(worst);
             if worst < 0.9 * best {
                 (best, since) = (worst, cycles);
             }
             let whole = m >= self.basis().len;
-            if converged == wanted || whole || self.search.is_enough(now.values[0], now.residuals[0]) {
-                break (Reason::Converged, now);
+            if converged == wanted || whole || self.search.is_enough(pairs.values[0], pairs.residuals[0]) {
+                break (Reason::Converged, (now, pairs));
             }
             if self.products >= self.search.limit {
-                break (Reason::Limit, now);
+                break (Reason::Limit, (now, pairs));
             }
             if watch(self.products, converged, worst).is_break() {
-                break (Reason::Cancelled, now);
+                break (Reason::Cancelled, (now, pairs));
             }
             if cycles - since > PATIENCE {
-                break (Reason::Stagnated, now);
+                break (Reason::Stagnated, (now, pairs));
             }
-            kept = (wanted + converged / 2 + (m - wanted) / 3).min(m - 3).max(1);
-            self.restart(&now, kept)?;
+            if cycles == 1 && self.filter.is_none() {
+                other_end = self.sign() * now.values[m - 1] - now.residuals[m - 1];
+            }
+            // What converges soon needs no filter.
+            let soon = self.filter.is_none() && (cycles < PLAIN || converged > before);
+            match if soon { Turn::Stay } else { self.turn(&pairs, other_end) } {
+                Turn::Stay if self.filter.is_some() => {}
+                Turn::Stay => self.restart(&now, kept)?,
+                turn => {
+                    self.begin(&now, kept)?;
+                    match turn {
+                        Turn::Damp(interval) => self.damp(interval)?,
+                        _ => (self.filter, self.filters) = (None, FILTERS + 1),
+                    }
+                    (kept, ritz) = (0, None);
+                    continue;
+                }
+            }
             ritz = Some(now);
         };
-        self.found(reason, &last, cycles, history)
+        self.found(reason, &last.0, last.1, cycles, history)
+    }
+
+    /// 1 if the largest values are sought, -1 if the smallest are: what is sought is then the largest of `±A`.
+    fn sign(&self) -> f64 {
+        if self.end == End::Smallest { -1.0 } else { 1.0 }
+    }
+
+    /// How to go on after a cycle: whether another filter pays, or the one that there is lets through what lies beyond the other end.
+    fn turn(&self, pairs: &Pairs, other_end: f64) -> Turn {
+        let (wanted, m, sign) = (self.search.count, self.columns, self.sign());
+        if let Some(filter) = &self.filter
+            && pairs.values.iter().any(|value| sign * value < filter.interval.low())
+        {
+            return Turn::Plain;
+        }
+        if self.end == End::Modulus || self.search.b.is_some() || self.filters >= FILTERS {
+            return Turn::Stay;
+        }
+        let next = (wanted + (m - wanted) / 3).min(pairs.values.len() - 1);
+        let [next, last, first] = [next, wanted - 1, 0].map(|j| sign * pairs.values[j]);
+        let pays =
+            |interval: &Interval| self.filter.is_none_or(|filter| interval.pays_beside(&filter.interval));
+        Interval::of([other_end, next, last, first], m).filter(pays).map_or(Turn::Stay, Turn::Damp)
+    }
+
+    /// The sum of the vectors that are wanted begins a cycle; those that are kept are combined already if there is a filter.
+    fn begin(&mut self, ritz: &Ritz, kept: usize) -> Result<()> {
+        let wanted = self.search.count;
+        let (rows, combined) = if self.filter.is_some() { (kept, true) } else { (self.columns, false) };
+        let sum = Small::of(rows, 1, |i, _| match combined {
+            true => f64::from(u8::from(i < wanted)),
+            false => (0..wanted).map(|j| ritz.vectors.at(i, j)).sum(),
+        });
+        self.combine(&sum, rows, "begin", 1)?;
+        let (first, length) = (self.basis().column(0), self.cells.at(0));
+        self.run(("first", [self.side, 0, 0]), |k| {
+            k.multi_axpy_dot(Pass::new("length").dot(length, first, first).eval(length, length.sqrt()));
+            normalised(k, [first, first], length);
+        })
+    }
+
+    /// Takes a filter for this interval in place of the operator.
+    fn damp(&mut self, interval: Interval) -> Result<()> {
+        let n = self.basis().len;
+        let work = match self.work.take() {
+            Some(work) => work,
+            None => [self.dev().vector(n)?, self.dev().vector(n)?],
+        };
+        self.filter =
+            Some(Filter { a: self.search.a, interval, sign: self.sign(), work: [*work[0], *work[1]] });
+        self.filters += 1;
+        self.work = Some(work);
+        Ok(())
+    }
+
+    /// The values of the operator that belong to the first `count` vectors, and the norms of the residuals.
+    fn measured(&mut self, count: usize) -> Result<Pairs> {
+        let (v, a, cells) = (self.basis(), self.search.a, *self.cells);
+        let image = v.column(self.columns);
+        // The column after those that are kept is needed again: the image takes the last.
+        let (values, left) = (cells.part(0, count), cells.part(count, count));
+        self.run(("measure", [self.side, count, 0]), |k| {
+            for j in 0..count {
+                let (x, value, left) = (v.column(j), values.at(j), left.at(j));
+                k.spmv_dot(a, x, image, Pass::new("value").dot(value, x, image));
+                k.multi_axpy_dot(Pass::new("residual").set(image, image - value * x).dot(left, image, image));
+            }
+        })?;
+        self.products += count as u64;
+        let values = self.dev().read_run(values)?.iter().map(|v| v.re()).collect();
+        let residuals = self.dev().read_run(left)?.iter().map(|v| v.re().max(0.0).sqrt()).collect();
+        Ok(Pairs { values, residuals })
     }
 
     fn goal(&self, value: f64) -> f64 {
@@ -264,6 +401,7 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
         let (values, vectors) = projected.hermitian_eigen()?;
         let mut order: Vec<usize> = (0..m).collect();
         match self.end {
+            _ if self.filter.is_some() => order.reverse(),
             End::Smallest => {}
             End::Largest => order.reverse(),
             End::Modulus => order.sort_by(|i, j| values[*j].abs().total_cmp(&values[*i].abs())),
@@ -303,32 +441,44 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
         Ok(())
     }
 
-    fn found(mut self, reason: Reason, ritz: &Ritz, cycles: u64, history: Vec<f64>) -> Result<Found<T>> {
+    fn found(
+        mut self,
+        reason: Reason,
+        ritz: &Ritz,
+        pairs: Pairs,
+        cycles: u64,
+        history: Vec<f64>,
+    ) -> Result<Found<T>> {
         let m = self.columns;
-        let count = (self.search.count + 1).min(m);
-        let improved = self.inverse && ritz.beta > 0.0;
-        let rows = if improved { m + 1 } else { m };
-        let entry = |i: usize, j: usize| match i < m {
-            true => ritz.vectors.at(i, j),
-            false => ritz.beta * ritz.vectors.at(m - 1, j) / ritz.values[j],
-        };
-        self.combine(&Small::of(rows, count, entry), rows, "vectors", count)?;
-        let download = |j: usize| {
+        let mut order: Vec<usize> = (0..(self.search.count + 1).min(m)).collect();
+        if self.filter.is_some() {
+            order.sort_by(|i, j| {
+                (self.sign() * pairs.values[*j]).total_cmp(&(self.sign() * pairs.values[*i]))
+            });
+        } else {
+            let improved = self.inverse && ritz.beta > 0.0;
+            let rows = if improved { m + 1 } else { m };
+            let entry = |i: usize, j: usize| match i < m {
+                true => ritz.vectors.at(i, j),
+                false => ritz.beta * ritz.vectors.at(m - 1, j) / ritz.values[j],
+            };
+            self.combine(&Small::of(rows, order.len(), entry), rows, "vectors", order.len())?;
+        }
+        let download = |j: &usize| {
             let mut numbers = vec![T::zero(); self.basis().len];
-            self.dev().download(self.basis().column(j), &mut numbers).map(|()| numbers)
+            self.dev().download(self.basis().column(*j), &mut numbers).map(|()| numbers)
         };
-        let vectors = (0..count).map(download).collect::<Result<_>>()?;
-        let values = ritz.values[..count].to_vec();
-        let (products, iterations) = (self.products, self.products);
         Ok(Found {
             reason,
-            values,
-            vectors,
-            iterations,
+            values: order.iter().map(|j| pairs.values[*j]).collect(),
+            vectors: order.iter().map(download).collect::<Result<_>>()?,
+            iterations: self.steps,
             restarts: cycles - 1,
-            products,
+            products: self.products,
+            orthogonal: self.steps,
             preconditionings: 0,
             history,
+            interval: self.filter.map(|filter| filter.interval),
         })
     }
 }
@@ -337,44 +487,4 @@ impl<T: Scalar> Lanczos<'_, '_, T> {
 fn normalised<T: Scalar>(k: &mut Recorder<'_, T>, [w, bw]: [Vector<T>; 2], length: Cell<T>) {
     let pass = Pass::new("normalise").set(w, w / length);
     k.multi_axpy_dot(if w == bw { pass } else { pass.set(bw, bw / length) });
-}
-
-/// `A x + U (Uᴴ x)`, or with a minus: what `U` spans is moved away from the end of the spectrum that is sought.
-pub(crate) struct Moved<'a, T: Scalar> {
-    pub(crate) a: &'a dyn LinOp<T>,
-    pub(crate) by: Basis<T>,
-    /// As many cells as `by` has columns, for each column that is multiplied at once.
-    pub(crate) cells: Cells<T>,
-    pub(crate) up: bool,
-}
-
-impl<T: Scalar> LinOp<T> for Moved<'_, T> {
-    fn shape(&self) -> (usize, usize) {
-        self.a.shape()
-    }
-    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
-        k.spmv_dot(self.a, x, y, Pass::nothing());
-        let cells = self.cells.take(self.by.columns);
-        k.basis_dot(self.by, x, cells);
-        if self.up {
-            k.basis_add(self.by, cells, y, then);
-        } else {
-            k.basis_axpy(self.by, cells, y, then);
-        }
-    }
-    fn apply_columns(&self, k: &mut Recorder<'_, T>, x: Basis<T>, y: Basis<T>) {
-        let (each, all) = (self.by.columns, self.cells.count as usize);
-        let at_once = all / each.max(1);
-        if !self.up || at_once < 2 {
-            return (0..x.columns).for_each(|j| self.apply(k, x.column(j), y.column(j), Pass::nothing()));
-        }
-        k.spmm(self.a, x, y);
-        for first in (0..x.columns).step_by(at_once) {
-            let count = at_once.min(x.columns - first);
-            let (x, y) = (x.part(first, count), y.part(first, count));
-            let cells = self.cells.take(each * count);
-            k.basis_gram(self.by, x, cells);
-            k.basis_combine_add(self.by, cells, y);
-        }
-    }
 }

@@ -14,11 +14,14 @@
 mod block;
 mod choice;
 mod complete;
+mod filter;
 mod general;
+mod gram;
 mod inverse;
 mod jacobi;
 mod lanczos;
 mod lobpcg;
+mod moved;
 mod outcome;
 mod prepared;
 mod problem;

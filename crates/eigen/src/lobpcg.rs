@@ -273,7 +273,19 @@ impl<T: Scalar> Lobpcg<'_, '_, T> {
         let values = self.values.iter().map(|value| self.sign() * value).collect();
         let vectors = (0..self.m).map(|j| self.block.download(j)).collect::<Result<_>>()?;
         let [products, preconditionings] = self.block.count;
-        Ok(Found { reason, values, vectors, iterations, restarts: 0, products, preconditionings, history })
+        let (restarts, interval, orthogonal) = (0, None, products);
+        Ok(Found {
+            reason,
+            values,
+            vectors,
+            iterations,
+            restarts,
+            products,
+            orthogonal,
+            preconditionings,
+            history,
+            interval,
+        })
     }
 }
 

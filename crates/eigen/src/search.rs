@@ -1,4 +1,5 @@
 //! What the methods of this crate are given, and what they return.
+use crate::filter::Interval;
 use lacuna_engine::{Device, Format, LinOp, Matrix, Owned, Reason, Result, Scalar};
 use lacuna_formats::{Csr, Structure, choose_format, convert, parallel};
 use lacuna_solvers::hashed;
@@ -30,6 +31,8 @@ pub(crate) struct Search<'a, T: Scalar> {
     pub(crate) start: &'a [Vec<T>],
     /// Ends once the best that is left is surely beyond these.
     pub(crate) beyond: Option<Beyond>,
+    /// What Lanczos' method may damp from the beginning.
+    pub(crate) interval: Option<Interval>,
 }
 
 /// The first and the last of the values that are known.
@@ -56,9 +59,13 @@ pub(crate) struct Found<T> {
     pub(crate) iterations: u64,
     pub(crate) restarts: u64,
     pub(crate) products: u64,
+    /// Products whose vectors were made orthogonal to others.
+    pub(crate) orthogonal: u64,
     pub(crate) preconditionings: u64,
     /// The largest residual over its goal, for each iteration or cycle.
     pub(crate) history: Vec<f64>,
+    /// What Lanczos' method damped.
+    pub(crate) interval: Option<Interval>,
 }
 
 impl<T: Scalar> Search<'_, T> {
@@ -78,14 +85,17 @@ impl<T> Found<T> {
             iterations: 0,
             restarts: 0,
             products: 0,
+            orthogonal: 0,
             preconditionings: 0,
             history: Vec::new(),
+            interval: None,
         }
     }
     /// Adds what a search before this one took.
     pub(crate) fn follow(&mut self, before: &Found<T>) {
         self.iterations += before.iterations;
         self.products += before.products;
+        self.orthogonal += before.orthogonal;
         self.preconditionings += before.preconditionings;
     }
 }

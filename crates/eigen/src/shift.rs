@@ -9,6 +9,9 @@ use std::sync::Arc;
 /// The most that factors may cost: as the preconditioner `direct`.
 const LIMITS: Limits = Limits { bytes: 4.0 * (1u64 << 30) as f64, operations: 2e11 };
 
+/// By how much more time there must be for an order to be looked for again.
+const AGAIN: f64 = 2.0;
+
 /// `A − σ B`, or `A − σ I`.
 pub(crate) fn shifted<T: Scalar>(a: &Csr<T>, b: Option<&Csr<T>>, sigma: f64) -> Result<Csr<T::Wide>> {
     let n = a.rows();
@@ -48,8 +51,19 @@ impl<T: Scalar, W: Number> Solve<T> for Factors<W> {
     }
 }
 
-/// An order that was found for a pattern and not used yet.
-pub(crate) type Known = Cell<Option<Analysis>>;
+/// What is known of factors of a pattern: an order that was found and not used yet, and seconds that do not suffice.
+#[derive(Default)]
+pub(crate) struct Known {
+    analysis: Cell<Option<Analysis>>,
+    refused: Cell<f64>,
+}
+
+impl Known {
+    /// Whether so many seconds are not enough, as far as is known.
+    pub(crate) fn refuses(&self, seconds: f64) -> bool {
+        seconds < AGAIN * self.refused.get()
+    }
+}
 
 /// An analysis of a shifted matrix, before it is factored.
 pub(crate) struct Shifted<W: Scalar> {
@@ -80,14 +94,23 @@ impl<W: Scalar> Shifted<W> {
             let cost = analysis.cost();
             cost.seconds <= seconds && cost.bytes <= LIMITS.bytes && cost.operations <= LIMITS.operations
         };
-        let analysis = match known.take() {
+        let refused = known.refuses(seconds);
+        let analysis = match known.analysis.take() {
             Some(analysis) => Some(analysis),
-            None => analysed(&matrix, seconds)?,
+            None if refused => None,
+            None => {
+                let found = analysed(&matrix, seconds)?;
+                known.refused.set(if found.is_none() { seconds } else { 0.0 });
+                found
+            }
         };
         match analysis {
             Some(analysis) if fits(&analysis) => Ok(Some(Shifted { matrix, analysis })),
             unfit => {
-                known.set(unfit);
+                if let Some(analysis) = &unfit {
+                    known.refused.set(analysis.cost().seconds / AGAIN);
+                }
+                known.analysis.set(unfit);
                 Ok(None)
             }
         }
@@ -98,7 +121,7 @@ impl<W: Scalar> Shifted<W> {
     }
     /// Keeps the order.
     pub(crate) fn kept(self, known: &Known) {
-        known.set(Some(self.analysis));
+        known.analysis.set(Some(self.analysis));
     }
     /// The factors, as those of a Hermitian matrix if that works.
     ///

@@ -24,7 +24,7 @@ const ITERATIONS: u64 = 25;
 const WARM: u64 = 8;
 const PATIENCE: u64 = 2;
 /// Products that Lanczos' method may take for each column of a block.
-const PRODUCTS: u64 = 100;
+const PRODUCTS: u64 = 200;
 
 /// A matrix on the device.
 type Stored<T> = Owned<Matrix<T>>;
@@ -167,6 +167,7 @@ impl<'d, T: Scalar> Task<'d, T> {
             seed: self.problem.seed,
             start: &self.problem.start,
             beyond: None,
+            interval: None,
         }
     }
 

@@ -1,4 +1,5 @@
 //! What is checked of a result, from `A`, `B`, values and vectors alone.
+use crate::gram;
 use crate::small::{dot, length};
 use lacuna_engine::{Result, Scalar};
 use lacuna_formats::{Csr, parallel};
@@ -44,14 +45,21 @@ pub(crate) fn quality<T: Scalar>(
         residual_norm(&a, &right, x) / length
     });
     let residuals = residuals.collect();
-    let pairs: Vec<(usize, usize)> = (0..vectors.len()).flat_map(|i| (0..=i).map(move |j| (i, j))).collect();
-    let off = parallel::map(pairs, |(i, j)| {
-        let product = dot(&vectors[i], &images[j]);
-        let scaled = product * <T::Wide as Scalar>::from_real(1.0 / (lengths[i] * lengths[j]));
-        let expected = if i == j { 1.0 } else { 0.0 };
-        length(&[scaled - <T::Wide as Scalar>::from_real(expected)])
+    let orthogonality = orthogonality::<T::Wide>(&vectors, &images, &lengths);
+    Ok(Quality { residuals, orthogonality })
+}
+
+/// The largest modulus of an entry of `Xᴴ Y − I`, each column divided by its length.
+fn orthogonality<W: Scalar>(x: &[Cow<'_, [W]>], y: &[Cow<'_, [W]>], lengths: &[f64]) -> f64 {
+    let [x, y] = [x, y].map(|side| side.iter().map(|x| &**x).collect::<Vec<_>>());
+    let products = gram::upper(&x, &y);
+    let pairs = (0..x.len()).flat_map(|j| (0..=j).map(move |i| (i, j)));
+    let off = pairs.map(|(i, j)| {
+        let scale = <W::Wide as Scalar>::from_real(1.0 / (lengths[i] * lengths[j]));
+        let expected = <W::Wide as Scalar>::from_real(if i == j { 1.0 } else { 0.0 });
+        length(&[products[gram::place(i, j)] * scale - expected])
     });
-    Ok(Quality { residuals, orthogonality: off.into_iter().fold(0.0, f64::max) })
+    off.fold(0.0, f64::max)
 }
 
 /// How far each value may be from an eigenvalue, given the norms of residuals, and what rounding may do to a value. Where
@@ -89,12 +97,8 @@ pub(crate) fn residual_and_angles<T: Scalar>(
         residual_norm(&a, &right, v)
     });
     let residuals = residuals.collect();
-    let pairs: Vec<(usize, usize)> = (0..v.len()).flat_map(|i| (0..=i).map(move |j| (i, j))).collect();
-    let off = parallel::map(pairs, |(i, j)| {
-        let expected = <T::Wide as Scalar>::from_real(if i == j { 1.0 } else { 0.0 });
-        length(&[dot(&v[i], &v[j]) - expected])
-    });
-    Ok(Quality { residuals, orthogonality: off.into_iter().fold(0.0, f64::max) })
+    let orthogonality = orthogonality::<T::Wide>(&v, &v, &vec![1.0; v.len()]);
+    Ok(Quality { residuals, orthogonality })
 }
 
 /// Vectors in double precision: themselves, or copies.
