@@ -69,8 +69,9 @@ def test_svds_agrees_with_dense_values() -> None:
     square = convection(18)
     smallest = np.sort(np.linalg.svd(square.toarray(), compute_uv=False))[:3]
     assert np.allclose(la.svds(square, 3, which="SM", return_singular_vectors=False), smallest, rtol=1e-8)
+    assert np.allclose(la.svds(A, 3, which="SM", return_singular_vectors=False), np.sort(dense)[:3], rtol=1e-8)
     with pytest.raises(ValueError):
-        la.svds(A, 3, which="SM")
+        la.svds(sp.random_array((400, 320), density=0.02, rng=np.random.default_rng(3)), 3, which="SM")
 
 
 def test_results_say_how_they_came_about() -> None:

@@ -91,7 +91,8 @@ def test_pickles_and_copies_have_the_same_bits() -> None:
 
 
 def test_one_object_for_one_thread() -> None:
-    A = poisson(300)
+    # Large enough that a monitor is called before the end.
+    A = poisson(600)
     solver = la.Solver(A, "cg", "none", rtol=1e-13)
     started, refused = threading.Event(), []
 
