@@ -32,7 +32,7 @@ const CACHED: f64 = 32e6;
 /// What became of a search for the smallest eigenvalues by factors.
 pub(crate) enum ByFactors<T> {
     /// What was found, and what setting up took.
-    Found(Sum<T>, Duration),
+    Found(Box<Sum<T>>, Duration),
     /// They promise to take longer.
     Costly,
     /// They show no semidefinite matrix.
@@ -116,7 +116,7 @@ impl<T: Scalar> Task<'_, T> {
             _ => Complete::Unchecked("the search did not converge".into()),
         };
         self.choices.push("method lanczos: factors of the matrix promise less time than a block".into());
-        Ok(ByFactors::Found(Sum { found, second_starts: 0, complete }, setup))
+        Ok(ByFactors::Found(Box::new(Sum { found, second_starts: 0, complete }), setup))
     }
 
     /// Seconds that a block is expected to take for so many iterations.

@@ -178,7 +178,7 @@ impl<'d, T: Scalar> Task<'d, T> {
     ) -> Result<(Sum<T>, Duration)> {
         let iterations = if self.problem.start.is_empty() { ITERATIONS } else { WARM };
         match self.by_factors_within(self.seconds_of_block(iterations), watch)? {
-            ByFactors::Found(sum, setup) => Ok((sum, setup)),
+            ByFactors::Found(sum, setup) => Ok((*sum, setup)),
             ByFactors::Costly => self.by_chosen_block(Some(iterations), watch),
             ByFactors::Missed => self.by_chosen_block(None, watch),
             ByFactors::Indefinite => self.of_indefinite(watch),
@@ -247,7 +247,7 @@ impl<'d, T: Scalar> Task<'d, T> {
             limit = match self.by_factors_within(self.seconds_of_block(spent), watch)? {
                 ByFactors::Found(mut other, making) => {
                     other.found.follow(&sum.found);
-                    return Ok((other, setup + making));
+                    return Ok((*other, setup + making));
                 }
                 ByFactors::Costly => limit.map(|limit| PATIENCE * limit),
                 ByFactors::Indefinite | ByFactors::Missed => None,
