@@ -271,7 +271,8 @@ pub fn cancelled<T: Scalar>(make: fn() -> Device) {
     }
 }
 
-/// GMRES with every orthogonalization, both sides, and cycles of one, few and too many iterations.
+/// GMRES with every orthogonalization, both sides, and cycles of one, few and too many iterations; the simpler one before it was
+/// pipelined.
 pub fn gmres_variants<T: Scalar>(make: fn() -> Device) {
     let every =
         [Orthogonalization::ClassicalTwice, Orthogonalization::Classical, Orthogonalization::Modified];
@@ -291,6 +292,15 @@ pub fn gmres_variants<T: Scalar>(make: fn() -> Device) {
                 });
             }
         }
+    }
+    for (precond, restart) in [("none", 30), ("jacobi", 7), ("jacobi", 1)] {
+        let case = Solve { method: "pipelined-gmres:orthogonalization=modified", precond, ..case };
+        let (options, stop) =
+            (Options::default().restart(restart), Stop::default().rtol(tolerance::<T>()).max_iters(30));
+        on_both!(make, format!("{case:?} {options:?}"), |dev| {
+            let (_, mut solver) = solver_with(dev, &a, &case, &options, stop);
+            solve_with(dev, &mut solver, &b, &mut vec![T::zero(); a.rows()])
+        });
     }
 }
 
