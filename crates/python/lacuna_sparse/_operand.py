@@ -56,7 +56,7 @@ def on_host(array: Any, what: str) -> None:
 class Operand:
     """A matrix (its three arrays, or a dense one), or an operator (its functions)."""
 
-    __slots__ = ("arrays", "dense", "functions", "shape", "dtype", "source", "made")
+    __slots__ = ("arrays", "dense", "functions", "shape", "dtype", "source", "made", "_order")
 
     def __init__(self, A: Any) -> None:
         self.source = A
@@ -64,6 +64,7 @@ class Operand:
         self.dense: Optional[NDArray[Any]] = None
         self.functions: Any = None
         self.made: Optional[Tuple[str, _core.Matrix]] = None
+        self._order: Any = False
         if isinstance(A, _core.Matrix):
             self.shape, self.dtype, self.made = A.shape, np.dtype(A.char), (A.char, A)
             return
@@ -105,6 +106,8 @@ class Operand:
         """The matrix of the core, in a number type; made once."""
         if self.made is not None and self.made[0] == char:
             return self.made[1]
+        if char in "fd" and self.dtype.kind == "c":
+            raise TypeError(f"A: expected real numbers, as the matrix before had, got {self.dtype}")
         arrays = self.arrays
         if self.dense is not None:
             flat = np.ascontiguousarray(self.dense, dtype=char).reshape(-1)
@@ -120,6 +123,35 @@ class Operand:
             made = _core.Matrix.csr(char, self.shape, _indices(indptr, "indptr"), _indices(indices, "indices"), data)
         self.made = (char, made)
         return made
+
+    def values(self, data: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Values in the order of the matrix that was given, in the order of the core: by rows, columns in increasing order, the sums of
+        equal ones."""
+        values = np.asarray(data)
+        if values.dtype.kind == "c" and dtype.kind != "c":
+            raise TypeError(f"data: expected real numbers, as the matrix has, got {values.dtype}")
+        values = np.ascontiguousarray(values, dtype=dtype)
+        if self.arrays is None:
+            return values
+        if self._order is False:
+            self._order = _order(np.asarray(self.arrays[0]), np.asarray(self.arrays[1]))
+        if self._order is None:
+            return values
+        order, starts = self._order
+        if values.shape != order.shape:
+            raise ValueError(f"data: expected {order.size} values, in the order of `A.tocsr().data`, got an array of the shape {values.shape}")
+        return np.ascontiguousarray(np.add.reduceat(values[order], starts), dtype=dtype)
+
+
+def _order(indptr: NDArray[Any], indices: NDArray[Any]) -> Optional[Tuple[NDArray[Any], NDArray[Any]]]:
+    """What sorts the entries of each row by columns, and where each column begins then; nothing if they are in that order, each once."""
+    rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+    if np.all((np.diff(indices) > 0) | (np.diff(rows) > 0)):
+        return None
+    order = np.lexsort((indices, rows))
+    rows, columns = rows[order], indices[order]
+    first = np.flatnonzero((np.diff(rows) != 0) | (np.diff(columns) != 0)) + 1
+    return order, np.concatenate(([0], first))
 
 
 def _shape(A: Any) -> Tuple[int, int]:

@@ -81,6 +81,7 @@ class Preconditioner:
         operand = Operand(A)
         char = type_char(operand.dtype)
         self._arguments = (A, name, device, threads)
+        self._operand = operand
         self.name = name
         self._core = _core.Preconditioner(operand.matrix(char), name, device, threads)
         self.shape = self._core.shape
@@ -112,8 +113,9 @@ class Preconditioner:
     __call__ = __matmul__
 
     def update_values(self, data: ArrayLike) -> None:
-        """Sets it up for new values of the matrix, in the order of its ``data`` by compressed rows."""
-        self._core.update_values(np.ascontiguousarray(data, dtype=self.dtype))
+        """Sets it up for new values of the matrix, in the order of the ``data`` of the one that was given, by compressed rows
+        (``A.tocsr().data``)."""
+        self._core.update_values(self._operand.values(data, self.dtype))
 
     @property
     def report(self) -> Dict[str, str]:

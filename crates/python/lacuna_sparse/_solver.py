@@ -192,8 +192,9 @@ class Solver:
     __call__ = solve
 
     def update_values(self, data: ArrayLike) -> None:
-        """Gives the matrix new values on the same pattern, in the order of its ``data`` by compressed rows."""
-        self._core.update_values(np.ascontiguousarray(data, dtype=self.dtype))
+        """Gives the matrix new values on the same pattern, in the order of the ``data`` of the matrix that was given, by compressed rows
+        (``A.tocsr().data``)."""
+        self._core.update_values(self._operand.values(data, self.dtype))
         # What pickles and copies are made of.
         self._operand.made = None
         arrays = self._operand.arrays

@@ -70,7 +70,9 @@ pub(crate) fn interruptible<R: Send>(py: Python<'_>, slot: &Slot, work: impl FnO
     })
 }
 
-/// Whether a callback returned `True`, and nothing else that counts as true.
+/// Whether a callback returned `True`, of Python or of NumPy, and nothing else that counts as true.
 pub(crate) fn is_true(answer: &Bound<'_, PyAny>) -> bool {
     answer.is(pyo3::types::PyBool::new(answer.py(), true).as_any())
+        || (answer.get_type().name().is_ok_and(|name| name == "bool" || name == "bool_")
+            && answer.is_truthy().unwrap_or(false))
 }

@@ -61,6 +61,37 @@ def test_unsorted_and_repeated_entries_are_summed_and_left_alone() -> None:
     assert np.allclose(x, [1.0, 1.0]) and A.indices.tobytes() == before
 
 
+def test_new_values_are_in_the_order_of_the_matrix_that_was_given() -> None:
+    P = poisson(8)
+    K = (P @ P).tocsr()
+    assert not K.has_sorted_indices
+    b, new = np.arange(1.0, 65.0), np.random.default_rng(1).random(K.nnz) * 0.1
+    other = K.copy()
+    other.data = K.data + new * (K.indices == np.repeat(np.arange(64), np.diff(K.indptr)))
+    solver, preconditioner = la.Solver(K, "direct"), la.Preconditioner(K, "jacobi")
+    solver.update_values(other.data)
+    preconditioner.update_values(other.data)
+    assert residual(other, solver.solve(b), b) < 1e-10
+    assert np.allclose(preconditioner @ b, b / other.diagonal())
+    with pytest.raises(ValueError, match="expected"):
+        solver.update_values(other.data[1:])
+    with pytest.raises(TypeError, match="expected real numbers"):
+        solver.update_values(other.data * 1j)
+    with pytest.raises(TypeError, match="expected real numbers"):
+        solver.update(other * (1 + 1j))
+    # Columns that stand twice are added.
+    data, indices, indptr = np.array([1.0, 3.0, 1.0, 2.0]), np.array([1, 1, 0, 1]), np.array([0, 3, 4])
+    twice = la.Solver(sp.csr_array((data, indices, indptr), shape=(2, 2)), "direct")
+    twice.update_values(np.array([2.0, 3.0, 4.0, 5.0]))
+    assert np.allclose(twice.solve(np.array([9.0, 5.0])), [1.0, 1.0])
+
+
+def test_a_callback_may_return_a_number_of_numpy() -> None:
+    seen: list = []
+    la.cg(poisson(20), np.ones(400), callback=lambda x: seen.append(1) or np.bool_(len(seen) == 3))
+    assert len(seen) == 3
+
+
 def test_numbers_of_other_types() -> None:
     A = poisson(6)
     whole = sp.csr_array((A.data.astype(np.int32), A.indices, A.indptr), shape=A.shape)
