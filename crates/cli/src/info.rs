@@ -462,7 +462,7 @@ fn spectrum(ritz: &RitzValues) -> Option<String> {
     let [negative, positive] = signs(ritz, low, high);
     let said = match (negative, positive, ritz.condition(), ritz.cg_iterations(TOLERANCE)) {
         (0, _, Some(condition), Some(iterations)) if positive == steps => format!(
-            "none negative; a condition of at least {condition:.1e}; cg takes at most about {} iterations to {TOLERANCE:e} if it is no larger",
+            "none negative; a condition of at least {condition:.1e}; cg may need {} iterations to {TOLERANCE:e}, or more if it is larger",
             thousands(iterations)
         ),
         (0, 0, ..) => "all are 0, so that A looks singular".into(),

@@ -58,7 +58,7 @@ Examples:
 pub(crate) enum Command {
     /// Solve A x = b
     Solve(Box<SolveArgs>),
-    /// Eigenvalues of A x = lambda x, or A x = lambda B x, Hermitian
+    /// Eigenvalues of A x = lambda x, of any square matrix, or of a Hermitian A x = lambda B x
     Eigen(Box<EigenArgs>),
     /// Singular values of A v = sigma u, for a matrix of any shape
     Svd(Box<SvdArgs>),

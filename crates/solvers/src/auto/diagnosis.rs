@@ -4,6 +4,8 @@ use lacuna_engine::{Reason, Scalar};
 
 /// Rows whose largest entries differ by this factor are said to differ in scale.
 const UNEVEN: f64 = 1e4;
+/// A residual beside `|b|` that only a large `x` makes one of rounding.
+const LARGE: f64 = 1e-4;
 
 impl<T: Scalar> Continuation<'_, T> {
     /// Says why the result falls short, and what to try, from what explains it and from the reason.
@@ -11,7 +13,7 @@ impl<T: Scalar> Continuation<'_, T> {
         let said = |why: &str, advice: &str| (why.to_string(), advice.to_string());
         let outcome = &self.outcome;
         let residual = outcome.true_residual;
-        let needs_definite = self.system.method.info().positive_definite();
+        let needs_hermitian = self.system.method.info().hermitian();
         let name = &self.system.chosen.method.name;
         let (why, advice) = match (found.first(), outcome.reason) {
             (Some(found), _) => {
@@ -21,6 +23,13 @@ impl<T: Scalar> Continuation<'_, T> {
                     if advice.is_empty() { "another right-hand side, or another matrix" } else { advice },
                 )
             }
+            (_, Reason::AccuracyAttained) if residual > LARGE => (
+                format!(
+                    "x has grown until rounding errors of {} stop it: A is singular or nearly so",
+                    T::KIND.name()
+                ),
+                "`lsmr`, whose misfit tells whether any x solves the system, or `direct`".into(),
+            ),
             (_, Reason::AccuracyAttained) => (
                 format!("what is left of the residual are rounding errors of {}", T::KIND.name()),
                 match T::EPSILON > 1e-10 {
@@ -31,8 +40,8 @@ impl<T: Scalar> Continuation<'_, T> {
             (_, Reason::OutOfRange) => {
                 (format!("the solution is out of the range of {}", T::KIND.name()), "other units".into())
             }
-            _ if needs_definite && !hermitian => {
-                (format!("the matrix is not Hermitian, which {name} needs"), "gmres or bicgstab".into())
+            _ if needs_hermitian && !hermitian => {
+                (format!("the matrix is not Hermitian, which {name} needs"), "bicgstab or gmres".into())
             }
             (_, Reason::IndefiniteOperator) => said("the matrix is not positive definite", "minres or gmres"),
             (_, Reason::IndefinitePreconditioner) => said(
@@ -42,14 +51,32 @@ impl<T: Scalar> Continuation<'_, T> {
             (_, reason) => match (self.unevenness(), reason) {
                 (uneven, _) if uneven > UNEVEN => (
                     format!("the rows of the matrix differ in scale by a factor of {uneven:.0e}"),
-                    "scaling: `--scale both`, `LinearSystem::scale`".into(),
+                    match hermitian {
+                        true => {
+                            "`jacobi`, or scaling: `--scale symmetric`, `LinearSystem::scale`; or `direct`"
+                                .into()
+                        }
+                        false => "scaling: `--scale both`, `LinearSystem::scale`; or `direct`".into(),
+                    },
                 ),
                 (_, Reason::Limit) => (
-                    format!(
-                        "{} iterations were too few: the residual fell to {residual:.1e} |b|",
-                        outcome.iterations
-                    ),
+                    match residual < 0.9 {
+                        true => format!(
+                            "{} iterations were too few: the residual fell to {residual:.1e} |b|",
+                            outcome.iterations
+                        ),
+                        false => {
+                            format!(
+                                "in {} iterations the residual did not fall below |b|",
+                                outcome.iterations
+                            )
+                        }
+                    },
                     "more iterations, a stronger preconditioner, or what `advise` finds".into(),
+                ),
+                (_, Reason::Stagnated) => said(
+                    "what the method adds to x lowers the residual no more: A may be singular or nearly so, or the method does not suit it",
+                    "`direct`, `gmres` with `ilut`, `lsmr` if it may be that no x solves the system, or what `advise` finds",
                 ),
                 (_, reason) => {
                     (reason.to_string(), "`direct`, `gmres` with `ilut`, or what `advise` finds".into())
