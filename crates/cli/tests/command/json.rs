@@ -57,6 +57,39 @@ fn what_is_not_converged_says_why() {
     assert_eq!((code, &json["outcome"], &json["iterations"]), (1, &"limit".into(), &3.into()));
     let (code, json) = bench.solve("gen:poisson2d:30x30 --method cg --max-iters 0");
     assert_eq!((code, &json["outcome"], &json["true_residual"]), (1, &"limit".into(), &1.0.into()));
+    // The residual has not fallen yet.
+    let (_, json) = bench.solve("gen:poisson-p1:60 --method cg --precond jacobi --max-iters 5");
+    assert!(json["why"].to_string().contains("did not fall below |b|"), "{json}");
+    let (_, json) = bench.solve("gen:convection:20x20:30 --method cr --max-iters 50");
+    assert!(json["why"].to_string().contains("not Hermitian, which cr needs"), "{json}");
+}
+
+/// `S L S` with the Laplacian `L` of a grid: singular, and nothing of the structure shows it. No `x` solves the system.
+#[test]
+fn what_may_be_singular_is_told_to_try_least_squares() {
+    let bench = Bench::new();
+    let (m, scale) = (20, |i: usize| 1.0 + (i % 7) as f64);
+    let pairs = (0..m * m).flat_map(|i| {
+        let right = ((i + 1) % m > 0).then_some((i, i + 1));
+        right.into_iter().chain((i + m < m * m).then_some((i, i + m)))
+    });
+    let (mut entries, mut degree) = (Vec::new(), vec![0.0; m * m]);
+    for (i, j) in pairs {
+        for (i, j) in [(i, j), (j, i)] {
+            degree[i] += 1.0;
+            entries.push(format!("{} {} {}", i + 1, j + 1, -scale(i) * scale(j)));
+        }
+    }
+    let diagonal = degree.iter().enumerate();
+    entries.extend(diagonal.map(|(i, d)| format!("{0} {0} {1}", i + 1, d * scale(i).powi(2))));
+    bench.matrix("a.mtx", m * m, m * m, &entries.iter().map(String::as_str).collect::<Vec<_>>());
+    let first =
+        format!("%%MatrixMarket matrix array real general\n{0} 1\n1\n{1}", m * m, "0\n".repeat(m * m - 1));
+    bench.file("b.mtx", &first);
+    let (code, json) = bench.solve("a.mtx --rhs b.mtx --method minres");
+    assert_eq!(code, 1);
+    assert!(json["why"].to_string().contains("A may be singular"), "{}", json["why"]);
+    assert!(json["try"].to_string().contains("lsmr"), "{}", json["try"]);
 }
 
 #[test]
