@@ -4,8 +4,6 @@ use lacuna_engine::{Reason, Scalar};
 
 /// Rows whose largest entries differ by this factor are said to differ in scale.
 const UNEVEN: f64 = 1e4;
-/// A residual beside `|b|` that only a large `x` makes one of rounding.
-const LARGE: f64 = 1e-4;
 
 impl<T: Scalar> Continuation<'_, T> {
     /// Says why the result falls short, and what to try, from what explains it and from the reason.
@@ -13,6 +11,9 @@ impl<T: Scalar> Continuation<'_, T> {
         let said = |why: &str, advice: &str| (why.to_string(), advice.to_string());
         let outcome = &self.outcome;
         let residual = outcome.true_residual;
+        // Only a large `x` makes a residual above this one of rounding.
+        let large = T::EPSILON.sqrt().sqrt();
+        let or_wide = if T::EPSILON > 1e-10 { ", or double precision" } else { "" };
         let needs_hermitian = self.system.method.info().hermitian();
         let name = &self.system.chosen.method.name;
         let (why, advice) = match (found.first(), outcome.reason) {
@@ -23,19 +24,16 @@ impl<T: Scalar> Continuation<'_, T> {
                     if advice.is_empty() { "another right-hand side, or another matrix" } else { advice },
                 )
             }
-            (_, Reason::AccuracyAttained) if residual > LARGE => (
+            (_, Reason::AccuracyAttained) if residual > large => (
                 format!(
                     "x has grown until rounding errors of {} stop it: A is singular or nearly so",
                     T::KIND.name()
                 ),
-                "`lsmr`, whose misfit tells whether any x solves the system, or `direct`".into(),
+                format!("`lsmr`, whose misfit tells whether any x solves the system, or `direct`{or_wide}"),
             ),
             (_, Reason::AccuracyAttained) => (
                 format!("what is left of the residual are rounding errors of {}", T::KIND.name()),
-                match T::EPSILON > 1e-10 {
-                    true => format!("a tolerance of {:.0e}, or double precision", 2.0 * residual),
-                    false => format!("a tolerance of {:.0e}", 2.0 * residual),
-                },
+                format!("a tolerance of {:.0e}{or_wide}", 2.0 * residual),
             ),
             (_, Reason::OutOfRange) => {
                 (format!("the solution is out of the range of {}", T::KIND.name()), "other units".into())
