@@ -1,6 +1,6 @@
 """The extension module."""
 
-from typing import Any, Callable, Dict, List, Optional, Tuple, final
+from typing import Any, Callable, Dict, List, Optional, Tuple, Type, final
 
 from numpy.typing import NDArray
 
@@ -43,53 +43,121 @@ class Preconditioner:
 
 @final
 class Report:
-    """How a solve ended. It prints as a table, and shows itself with the history of the residual in a notebook."""
+    """How a solve ended.
 
+    It prints as a table, shows itself with the history of the residual in a notebook, and pickles. Residuals and tolerances are
+    relative: numbers without a unit, multiples of `‖b‖`, or of `‖Aᴴ b‖` for least squares. A number that is not known is NaN.
+
+    Attributes
+    ----------
+    x : ndarray
+        The solution, or the best vector that was found: the array that the solve returned.
+    reason : str
+        Why the solve ended: the name of a `Reason` in lower case.
+    code : int
+        The same as a number: the value of a `Reason`, 0 if it converged.
+    message : str
+        The same as a sentence.
+    converged : bool
+        Whether `x` was confirmed to meet the tolerance.
+    iterations, restarts : int
+        Iterations, and restarts from the true residual.
+    residual, true_residual, target : float
+        The relative residual by the recurrence of the method, that of `x`, and the one to reach.
+    backward_error : float
+        The smallest relative change of `A` and `b` that makes `x` exact.
+    misfit, normal_residual : float
+        Least squares: the part of `b` outside the range of `A`, and `‖Aᴴ (b − A x)‖`.
+    norm_a, cond_a : float
+        Estimates of the Frobenius norm and of the condition number of `A` by `lsqr` and `lsmr`.
+    history : ndarray
+        The relative residual every `history_stride` iterations.
+    history_stride : int
+        Iterations between two values of `history`.
+    choices, notes : list of str
+        What was chosen, and what happened.
+    why, advice : str
+        Why it fell short, and what to try.
+    time, setup_time : float
+        Seconds of the solve, and of the set-up before it.
+    """
+
+    def __new__(cls, state: Dict[str, Any], x: Any, setup: float) -> Report: ...
+    def __reduce__(self) -> Tuple[Type[Report], Tuple[Dict[str, Any], Any, float]]: ...
     @property
     def x(self) -> _Array:
-        """The solution, or the best vector that was found: the array that the solve returned."""
+        """The solution, or the best vector that was found, no worse than the guess: the array that the solve returned."""
     @property
-    def reason(self) -> str: ...
+    def reason(self) -> str:
+        """Why the solve ended: the name of a `Reason` in lower case, as `"converged"` or `"limit"`."""
     @property
-    def code(self) -> int: ...
+    def code(self) -> int:
+        """Why the solve ended, as a number: the value of a `Reason`. 0 if it converged, positive if `x` is as good as the limit of
+        iterations or the number type let it be, negative if the method failed or was stopped."""
     @property
-    def message(self) -> str: ...
+    def message(self) -> str:
+        """Why the solve ended, as a sentence."""
     @property
-    def converged(self) -> bool: ...
+    def converged(self) -> bool:
+        """Whether it converged: `true_residual` was confirmed to be at most `target`, up to rounding."""
     @property
-    def iterations(self) -> int: ...
+    def iterations(self) -> int:
+        """Iterations, those of all methods that were tried."""
     @property
-    def restarts(self) -> int: ...
+    def restarts(self) -> int:
+        """Restarts: how often a cycle ended, or the recurrence met the tolerance and the true residual did not."""
     @property
-    def residual(self) -> float: ...
+    def residual(self) -> float:
+        """`‖r‖ / ‖b‖` by the recurrence of the method, at the last iteration; relative to `‖Aᴴ b‖` for least squares. NaN if the method
+        computed none."""
     @property
-    def true_residual(self) -> float: ...
+    def true_residual(self) -> float:
+        """`‖b − A x‖ / ‖b‖` of the `x` that is returned, or `‖Aᴴ (b − A x)‖ / ‖Aᴴ b‖` for least squares. NaN for a method that does not
+        confirm."""
     @property
-    def target(self) -> float: ...
+    def target(self) -> float:
+        """The relative residual to converge to: `max(rtol, atol / ‖b‖)`, with `‖Aᴴ b‖` for least squares. NaN if nothing was solved."""
     @property
-    def backward_error(self) -> float: ...
+    def backward_error(self) -> float:
+        """`‖b − A x‖ / (‖A‖ ‖x‖ + ‖b‖)`: the smallest relative change of `A` and `b` that makes `x` exact. At best about the unit
+        roundoff, 1e-16 in double precision. NaN if the matrix is not known, as for operators."""
     @property
-    def misfit(self) -> float: ...
+    def misfit(self) -> float:
+        """Least squares: `‖b − A x‖ / ‖b‖`, the part of `b` outside the range of `A`. NaN for other systems, and if the matrix is not
+        known."""
     @property
-    def normal_residual(self) -> float: ...
+    def normal_residual(self) -> float:
+        """Least squares: `‖Aᴴ (b − A x)‖`, in the units of `Aᴴ b`, when it was confirmed last. NaN for other systems."""
     @property
-    def norm_a(self) -> float: ...
+    def norm_a(self) -> float:
+        """An estimate from below of the Frobenius norm of `A` by `lsqr` and `lsmr`, in the units of `A`. NaN for other methods."""
     @property
-    def cond_a(self) -> float: ...
+    def cond_a(self) -> float:
+        """An estimate of the condition number of `A` by `lsqr` and `lsmr`. NaN for other methods."""
     @property
-    def history(self) -> _Array: ...
+    def history(self) -> _Array:
+        """`‖r‖ / ‖b‖` at iterations 0, `history_stride`, 2 `history_stride`, … by the recurrence. The first is NaN if it is not known."""
     @property
-    def choices(self) -> List[str]: ...
+    def history_stride(self) -> int:
+        """Iterations between two values of `history`: 1 if the limit is below 1 048 576 iterations."""
     @property
-    def notes(self) -> List[str]: ...
+    def choices(self) -> List[str]:
+        """What was chosen, in words: the method, the preconditioner, the format, each with why."""
     @property
-    def why(self) -> str: ...
+    def notes(self) -> List[str]:
+        """What happened during the solve, and what explains its end, in words."""
     @property
-    def advice(self) -> str: ...
+    def why(self) -> str:
+        """Why it fell short, in a line; empty if it converged, and with `strict`."""
     @property
-    def time(self) -> float: ...
+    def advice(self) -> str:
+        """What to try then, in a line; empty if `why` is."""
     @property
-    def setup_time(self) -> float: ...
+    def time(self) -> float:
+        """Seconds of the solve itself: the iterations, transfers to the device and back, and the set-up of what continued."""
+    @property
+    def setup_time(self) -> float:
+        """Seconds of the set-up before it: once for each `Solver`, however many solves follow."""
     def _repr_html_(self) -> str: ...
 
 @final

@@ -32,7 +32,7 @@ class Reason(IntEnum):
 
 
 class NotConverged(RuntimeError):
-    """Raised by `solve` for a system that was not solved.
+    """Raised by `solve` for a system that was not solved. It pickles, so that workers of `multiprocessing` may raise it.
 
     Attributes
     ----------
@@ -54,6 +54,9 @@ class NotConverged(RuntimeError):
         )
         self.x = x
         self.report = report
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.x, self.report), self.__dict__
 
 
 class Trial(NamedTuple):

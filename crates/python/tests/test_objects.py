@@ -90,6 +90,45 @@ def test_pickles_and_copies_have_the_same_bits() -> None:
     assert (pickle.loads(pickle.dumps(M)) @ b).tobytes() == (M @ b).tobytes()
 
 
+def members(report: la.Report) -> dict:
+    """What a report shows, as bytes where it is an array: NaN is equal to itself then."""
+    shown = {name: getattr(report, name) for name in dir(report) if not name.startswith("_")}
+    return {name: np.asarray(value).tobytes() if isinstance(value, (float, np.ndarray)) else value for name, value in shown.items()}
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_report_pickles_with_all_that_it_shows(protocol: int) -> None:
+    A = sp.random_array((50, 20), density=0.4, rng=np.random.default_rng(2)).tocsr()
+    reports = [
+        la.solve(convection(15), np.ones(225), method="gmres", full_output=True)[1],
+        la.solve(poisson(20), np.ones(400), method="cg", preconditioner="none", maxiter=3, full_output=True)[1],
+        la.solve(A, np.ones(50), method="lsqr", full_output=True)[1],
+        la.solve(sp.csr_array(np.ones((20, 20))), np.arange(20.0), full_output=True)[1],
+    ]
+    assert {"converged", "limit"} < {report.reason for report in reports} and np.isnan(reports[0].misfit)
+    for report in reports:
+        again = pickle.loads(pickle.dumps(report, protocol))
+        assert type(again) is la.Report and members(again) == members(report) and len(members(again)) == 23
+        assert (str(again), repr(again), again._repr_html_()) == (str(report), repr(report), report._repr_html_())
+        assert members(copy.deepcopy(report)) == members(report)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_what_solve_raises_pickles(columns: int) -> None:
+    b = np.arange(20.0) if columns == 1 else np.arange(60.0).reshape(20, 3)
+    with pytest.raises(la.NotConverged) as caught:
+        la.solve(sp.csr_array(np.ones((20, 20))), b)
+    raised = caught.value
+    raised.more = "of the caller's"
+    for again in (*(pickle.loads(pickle.dumps(raised, of)) for of in range(pickle.HIGHEST_PROTOCOL + 1)), copy.copy(raised)):
+        assert type(again) is la.NotConverged and str(again) == str(raised) and again.more == raised.more
+        assert again.x.tobytes() == raised.x.tobytes()
+        if columns == 1:
+            assert members(again.report) == members(raised.report) and again.report.x is again.x
+        else:
+            assert [members(one) for one in again.report] == [members(one) for one in raised.report]
+
+
 def test_one_object_for_one_thread() -> None:
     # Large enough that a monitor is called before the end.
     A = poisson(600)
