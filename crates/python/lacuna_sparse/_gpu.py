@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Tuple
+from typing import Any, Optional, Tuple
 
 import numpy as np
 
@@ -27,11 +27,16 @@ def type_of(array: Any) -> np.dtype[Any]:
     return np.dtype(_found(array, "b")[2])
 
 
-def address(array: Any, n: int, char: str, what: str, written: bool = False) -> int:
+def incompatible(what: str, shape: Tuple[int, ...], of_A: Optional[Tuple[int, int]]) -> str:
+    """That an array does not suit the matrix, in SciPy's words, with the shape of the matrix if it is given."""
+    return "shapes are incompatible" if of_A is None else f"shapes of A {of_A} and {what} {shape} are incompatible"
+
+
+def address(array: Any, n: int, char: str, what: str, written: bool = False, of_A: Optional[Tuple[int, int]] = None) -> int:
     """The address of `n` contiguous numbers of a type; raises for any other array, rather than to copy it."""
     place, shape, kind, contiguous, readonly = _found(array, what)
     if shape not in ((n,), (n, 1)):
-        raise ValueError(f"{what}: expected the shape ({n},) or ({n}, 1), got {shape}: shapes are incompatible")
+        raise ValueError(f"{what}: expected the shape ({n},) or ({n}, 1), got {shape}: {incompatible(what, shape, of_A)}")
     if kind != char:
         raise TypeError(f"{what}: expected the type {np.dtype(char)} of the solver, got {np.dtype(kind)}; convert it on the GPU")
     if not contiguous:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from ._gpu import on_gpu
+from ._gpu import incompatible, on_gpu
 
 Functions = Tuple[str, Tuple[int, int], Callable[..., Any], Optional[Callable[..., Any]]]
 Given = Union[_core.Matrix, Functions]
@@ -188,12 +188,20 @@ def _knows_adjoint(operator: Any) -> bool:
     return getattr(operator, "_CustomLinearOperator__rmatvec_impl", 0) is not None
 
 
-def vector(b: Any, n: int, what: str, char: Optional[str] = None) -> NDArray[Any]:
-    """A vector of `n` numbers, of shape (n,) or (n, 1), as a contiguous array; of the type, if that is given."""
+def not_sparse(array: Any, what: str) -> None:
+    """Raises for a sparse array, of which NumPy would make an array of one object."""
+    if hasattr(array, "tocsr"):
+        raise TypeError(f"{what}: expected a dense array, got a {type(array).__name__}; its `toarray` makes one")
+
+
+def vector(b: Any, n: int, what: str, char: Optional[str] = None, of_A: Optional[Tuple[int, int]] = None) -> NDArray[Any]:
+    """A vector of `n` numbers, of shape (n,) or (n, 1), as a contiguous array; of the type, if that is given. An error names the
+    shape of the matrix, if that is given."""
     on_host(b, what)
+    not_sparse(b, what)
     array = np.asarray(b)
     if array.shape not in ((n,), (n, 1)):
-        raise ValueError(f"{what}: expected the shape ({n},) or ({n}, 1), got {array.shape}: shapes are incompatible")
+        raise ValueError(f"{what}: expected the shape ({n},) or ({n}, 1), got {array.shape}: {incompatible(what, array.shape, of_A)}")
     if char is not None and char in "fd" and array.dtype.kind == "c":
         raise TypeError(f"{what}: expected real numbers, as the matrix has, got {array.dtype}")
     return np.ascontiguousarray(array.reshape(-1), dtype=char)

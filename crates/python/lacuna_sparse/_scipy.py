@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from ._operand import Operand, guess, on_host, type_char, vector
+from ._operand import Operand, guess, not_sparse, on_host, type_char, vector
 from ._preconditioner import preconditioner_of, settings
 from ._solver import solve
 
@@ -38,7 +38,7 @@ def _tolerances(rtol: Any, atol: Any) -> Tuple[float, float]:
 def _right_hand_side(A: Operand, b: Any, rows: int) -> Tuple[str, _Array]:
     """The number type of a solve, and `b` in it."""
     on_host(b, "b")
-    given = vector(b, rows, "b")
+    given = vector(b, rows, "b", of_A=A.shape)
     of_b = given.dtype if given.dtype.kind in "fc" else np.dtype("d")
     char = type_char(A.dtype, of_b)
     return char, given.astype(char, copy=False)
@@ -304,6 +304,8 @@ def _least_squares(
 ) -> Tuple[_Array, _core.Report, float, float, _Array]:
     operand = Operand(A)
     rows, columns = operand.shape
+    on_host(b, "b")
+    not_sparse(b, "b")
     char, given = _right_hand_side(operand, np.atleast_1d(b), rows)
     if np.iscomplexobj(x0):
         char = type_char(char, "F")

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._core import Report
-from ._gpu import address, like, on_gpu, type_of
-from ._operand import Operand, functions, guess, type_char, vector
+from ._gpu import address, incompatible, like, on_gpu, type_of
+from ._operand import Operand, functions, guess, not_sparse, type_char, vector
 from ._preconditioner import Preconditioner, preconditioner_of, settings
 from ._results import NotConverged
 
@@ -79,11 +79,9 @@ class Solver:
         char = type_char(self._operand.dtype)
         self.dtype = np.dtype(char)
         name, m = preconditioner_of(preconditioner, self._operand.shape[1], char)
-        if not self._operand.is_matrix and name == "auto":
-            name = "none"
         text = settings(
             method=method, preconditioner=name, rtol=rtol, atol=float(atol), max_iters=maxiter, restart=restart,
-            format=format, order=order, refine=refine,
+            format=format, order=order, refine=refine, strict=bool(strict),
         )  # fmt: skip
         self._made_of = (text, m)
         self._core = self._prepared(None)
@@ -133,11 +131,12 @@ class Solver:
                 raise TypeError("callback: for arrays on the host; `monitor` is for those on the GPU too")
             on_device: _Array = self._solve_on_gpu(b, x0, out, monitor)
             return on_device
+        not_sparse(b, "b")
         if np.ndim(b) == 2 and np.shape(b)[1] != 1:
             if callback is not None:
                 raise TypeError("callback: for one right-hand side")
             return self._solve_columns(np.asarray(b), x0)
-        given = vector(b, rows, "b", self.dtype.char)
+        given = vector(b, rows, "b", self.dtype.char, self.shape)
         if out is None:
             x = guess(x0, columns, self.dtype.char)
         else:
@@ -166,7 +165,7 @@ class Solver:
         for array, what in ((x0, "x0"), (out, "out")):
             if array is not None and not on_gpu(array):
                 raise TypeError(f"{what}: expected an array in the memory of the GPU, as b is")
-        place = address(b, rows, char, "b")
+        place = address(b, rows, char, "b", of_A=self.shape)
         x = like(b, columns, "b") if out is None else out
         to = address(x, columns, char, "out", written=True)
         if x0 is not None and x0 is not x:
@@ -178,7 +177,7 @@ class Solver:
     def _solve_columns(self, b: _Array, x0: Optional[ArrayLike]) -> _Array:
         rows, columns = self.shape
         if b.shape[0] != rows:
-            raise ValueError(f"b: expected {rows} rows, got {b.shape[0]}: shapes are incompatible")
+            raise ValueError(f"b: expected {rows} rows, got {b.shape[0]}: {incompatible('b', b.shape, self.shape)}")
         count = b.shape[1]
         x = np.zeros((columns, count), dtype=self.dtype, order="F")
         if x0 is not None:

@@ -129,7 +129,7 @@ def advise(
     """
     operand = Operand(A)
     char = type_char(operand.dtype)
-    given = vector(b, operand.shape[0], "b", char)
+    given = vector(b, operand.shape[0], "b", char, operand.shape)
     if rtol is None:
         rtol = 1e-5 if char in "fF" else 1e-8
     tried = _core.advise(operand.matrix(char), given, float(rtol), float(seconds), device, threads)

@@ -1,7 +1,7 @@
 //! Eigenvalues and singular values.
 use crate::arrays::{Numbers, array, kind};
 use crate::errors::{Slot, raised};
-use crate::functions::device;
+use crate::functions::{device, thread_count};
 use crate::matrix::Matrix;
 use crate::watching::{Watching, interruptible};
 use lacuna::dynamic::{self, Sought};
@@ -31,8 +31,9 @@ pub(crate) fn spectrum<'py>(
     start: Option<&Bound<'py, PyAny>>,
     start_char: &str,
     device_name: Option<&str>,
-    threads: Option<usize>,
+    threads: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let threads = thread_count(threads)?;
     let search = match what {
         "eigen" => dynamic::eigen,
         "general" => dynamic::general,

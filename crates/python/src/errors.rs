@@ -4,9 +4,18 @@ use pyo3::PyErr;
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// The end of what an operation of an operator of functions is called, whose message has names of Rust.
+const OF_FUNCTIONS: &str = " of a host operator";
+
 /// The exception for an error. One that a function of the caller's raised is raised as it is.
 pub(crate) fn raised(error: Error) -> PyErr {
-    let message = error.to_string();
+    let message = match &error {
+        Error::Unsupported { operation, .. } if operation.ends_with(OF_FUNCTIONS) => format!(
+            "{} of an operator: it was given no function for it; this method needs `rmatvec` of A, and of M if that is an operator",
+            operation.trim_end_matches(OF_FUNCTIONS)
+        ),
+        error => error.to_string(),
+    };
     match (error.kind(), error) {
         (_, Error::Function { source: Some(source), .. }) => match source.downcast::<PyErr>() {
             Ok(exception) => *exception,

@@ -6,15 +6,43 @@ use crate::watching::{Watching, interruptible};
 use lacuna::dynamic;
 use lacuna::solvers::{METHODS, OptionInfo, PRECONDITIONERS};
 use lacuna::{Device, Error, Result, Stop, Watch};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 
 /// The variable with the number of threads, where a call says none.
 const THREADS: &str = "LACUNA_NUM_THREADS";
 
+/// A number of threads, as a call gives it.
+pub(crate) fn thread_count(threads: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize>> {
+    let Some(given) = threads else { return Ok(None) };
+    let expected = || format!("threads: expected a whole number from 1, got {given:?}");
+    let count: i64 = given.extract().map_err(|_| PyTypeError::new_err(expected()))?;
+    let count = usize::try_from(count).ok().filter(|count| *count > 0);
+    count.map(Some).ok_or_else(|| PyValueError::new_err(expected()))
+}
+
+/// Refuses a backend that this build lacks, and says to a user of Python how to get it.
+fn check_built_in(name: &str) -> Result<()> {
+    let backend = name.split(':').next().unwrap_or(name);
+    let (there, missing): (Vec<_>, Vec<_>) = lacuna::backends().into_iter().partition(|info| info.built_in);
+    let there: Vec<_> = there.iter().map(|info| info.name).collect();
+    let there = there.join(", ");
+    let message = match backend {
+        "ranks" => format!("this package has no ranks; expected one of {there}"),
+        _ if missing.iter().any(|info| info.name == backend) => format!(
+            "this build of lacuna-sparse has {there}; in crates/python of its sources `maturin build --release --features {backend}` \
+             builds a wheel that has {backend} too, and `./wheel.sh` one that has all backends"
+        ),
+        _ => return Ok(()),
+    };
+    Err(Error::Unsupported { operation: format!("device {name}"), message })
+}
+
 /// A device by name, with a number of threads for the CPU.
 pub(crate) fn device(name: Option<&str>, threads: Option<usize>) -> Result<Device> {
     let name = name.unwrap_or("auto");
+    check_built_in(name)?;
     if threads.is_some() || !(name == "auto" || name.starts_with("cpu")) || name.contains("threads=") {
         return dynamic::open(name, threads);
     }
@@ -81,8 +109,9 @@ pub(crate) fn advise(
     rtol: f64,
     seconds: f64,
     device_name: Option<&str>,
-    threads: Option<usize>,
+    threads: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<Tried>> {
+    let threads = thread_count(threads)?;
     let numbers = Numbers::new(b, matrix.0.kind(), "b")?;
     let b = numbers.bytes("b")?;
     let slot = Slot::default();

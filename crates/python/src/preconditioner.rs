@@ -1,7 +1,7 @@
 //! A preconditioner by itself.
 use crate::arrays::{Numbers, NumbersMut, char};
 use crate::errors::{Slot, raised, unless_busy};
-use crate::functions::device;
+use crate::functions::{device, thread_count};
 use crate::matrix::Matrix;
 use crate::watching::{Watching, interruptible};
 use lacuna::dynamic;
@@ -22,8 +22,9 @@ impl Preconditioner {
         matrix: &Matrix,
         name: &str,
         device_name: Option<&str>,
-        threads: Option<usize>,
+        threads: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        let threads = thread_count(threads)?;
         let slot = Slot::default();
         let mut watching = Watching::new(slot.clone(), None);
         let made = interruptible(py, &slot, || {

@@ -1,7 +1,7 @@
 //! A prepared system.
 use crate::arrays::{Numbers, NumbersMut, char};
 use crate::errors::{Slot, raised, unless_busy};
-use crate::functions::device;
+use crate::functions::{device, thread_count};
 use crate::operator::{observing, operator};
 use crate::preconditioner::Preconditioner;
 use crate::report::Report;
@@ -34,11 +34,12 @@ impl System {
         settings: &str,
         m: Option<&Bound<'_, PyAny>>,
         device_name: Option<&str>,
-        threads: Option<usize>,
+        threads: Option<&Bound<'_, PyAny>>,
         callback: Option<Py<PyAny>>,
         residuals: bool,
     ) -> PyResult<Self> {
         let start = Instant::now();
+        let threads = thread_count(threads)?;
         let settings = Settings::parse(settings).map_err(raised)?;
         let (given, slot) = (operator(given)?, Slot::default());
         let placed = m.and_then(|m| m.cast::<Preconditioner>().ok());

@@ -114,8 +114,13 @@ def test_operators_with_and_without_an_adjoint() -> None:
     both = LinearOperator(A.shape, matvec=lambda x: A @ x, rmatvec=lambda x: A.T @ x)
     assert residual(A, la.qmr(both, b, rtol=1e-10)[0], b) < 1e-9
     assert residual(A, la.gmres(without, b, rtol=1e-10)[0], b) < 1e-9
-    with pytest.raises(ValueError, match="no function for it"):
-        la.bicg(without, b)
+    for call in (la.bicg, la.qmr, la.lsqr, lambda A, b: la.solve(A, b, method="cgls"), lambda A, b: la.Solver(A, "craig").solve(b)):
+        with pytest.raises(ValueError, match="^adjoint of an operator: it was given no function for it; .* needs `rmatvec`"):
+            call(without, b)
+
+    for method in ("direct", "jacobi"):
+        with pytest.raises(ValueError, match="for an operator: it needs the entries of a matrix"):
+            la.Solver(both, method)
 
     class Duck:
         shape = A.shape
@@ -166,6 +171,46 @@ def test_guesses() -> None:
 def test_broken_arrays_are_refused(arrays: tuple, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         la.cg(la.Csr(*arrays, (2, 2)), np.ones(2))
+
+
+def test_a_wrong_right_hand_side_is_told_with_both_shapes() -> None:
+    A = poisson(4)
+    for call in (la.cg, la.lsqr, la.spsolve, la.solve, la.advise, lambda A, b: la.Solver(A, "cg").solve(b)):
+        with pytest.raises(ValueError, match=r"shapes of A \(16, 16\) and b \(15,\) are incompatible"):
+            call(A, np.ones(15))
+        with pytest.raises(TypeError, match="b: expected a dense array, got a csr_array"):
+            call(A, sp.csr_array(np.ones((16, 1))))
+    with pytest.raises(ValueError, match=r"expected 16 rows, got 15: shapes of A \(16, 16\) and b \(15, 2\) are incompatible"):
+        la.solve(A, np.ones((15, 2)))
+    with pytest.raises(TypeError, match="b: expected a dense array"):
+        la.solve(A, sp.csr_array(np.ones((16, 2))))
+    with pytest.raises(ValueError, match=r"shapes of A \(16, 3\) and b \(3,\)"):
+        la.lsmr(A[:, :3], np.ones(3))
+
+
+def test_errors_of_threads_and_devices_say_what_to_do() -> None:
+    A, b = poisson(4), np.ones(16)
+    calls = (
+        lambda **keys: la.solve(A, b, **keys),
+        lambda **keys: la.Preconditioner(A, "jacobi", **keys),
+        lambda **keys: la.eigen(A, 2, **keys),
+        lambda **keys: la.advise(A, b, seconds=0.1, **keys),
+    )
+    for call in calls:
+        for threads in (-1, 0):
+            with pytest.raises(ValueError, match=f"threads: expected a whole number from 1, got {threads}"):
+                call(threads=threads)
+        for threads in (1.5, "2"):
+            with pytest.raises(TypeError, match=f"threads: expected a whole number from 1, got {threads!r}"):
+                call(threads=threads)
+        for backend, found in la.devices().items():
+            if found == "not built in":
+                for device in (backend, f"{backend}:1"):
+                    with pytest.raises(ValueError, match=f"device {device}: this build .* has .*maturin build --release --features {backend}` .*wheel.sh"):
+                        call(device=device)
+        with pytest.raises(ValueError, match="ranks:2: this package has no ranks"):
+            call(device="ranks:2")
+    assert la.solve(A, b, threads=np.int64(2)).shape == (16,)
 
 
 def test_errors_say_what_was_expected() -> None:
@@ -220,7 +265,7 @@ def test_arrays_on_a_gpu_are_refused_not_copied() -> None:
     with pytest.raises(ValueError, match="cannot reach them"):
         solver.solve(OnGpu(16), out=out)
     for b, words in [
-        (OnGpu(15), "expected the shape"),
+        (OnGpu(15), r"expected the shape .*shapes of A \(16, 16\) and b \(15,\) are incompatible"),
         (OnGpu(16, "<f4"), "convert it on the GPU"),
         (OnGpu(16, "<i8"), "floating-point"),
         (OnGpu(16, strides=(16,)), "contiguous"),
