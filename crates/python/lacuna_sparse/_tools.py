@@ -50,12 +50,12 @@ def devices() -> Dict[str, Union[List[str], str]]:
 
 
 def methods() -> Dict[str, str]:
-    """The methods.
+    """The methods: every name that ``method=`` of `Solver` and `solve` takes.
 
     Returns
     -------
     listed : dict
-        For each name what it solves, and its options.
+        For each name what it solves, and its options. Options follow the name, as in ``"gmres:restart=50"``.
 
     Examples
     --------
@@ -98,6 +98,8 @@ def advise(
     threads: Optional[int] = None,
 ) -> List[Trial]:
     """Tries the methods and preconditioners that may suit a matrix, each for some seconds at most; the fastest first.
+
+    The fastest is remembered for ``method="tune"``.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ use crate::errors::{Slot, raised};
 use crate::matrix::Matrix;
 use crate::watching::{Watching, interruptible};
 use lacuna::dynamic;
-use lacuna::solvers::{METHODS, OptionInfo, PRECONDITIONERS};
+use lacuna::solvers::{Combined, METHODS, OptionInfo, PRECONDITIONERS};
 use lacuna::{Device, Error, Result, Stop, Watch};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -77,10 +77,22 @@ fn options(list: &[OptionInfo]) -> Vec<(&'static str, &'static str, &'static str
     list.iter().map(|option| (option.key, option.default, option.about)).collect()
 }
 
-/// The methods by name.
+/// What a method may be called besides the names of the lists.
+const AUTOMATIC: [(&str, &str); 2] = [
+    ("auto", "chosen by the structure of the matrix; where it falls short, others are tried"),
+    (
+        "tune",
+        "what `advise` found to be fastest for this structure, with its preconditioner; as auto without that",
+    ),
+];
+
+/// The methods by name, all that a solver takes.
 #[pyfunction]
 pub(crate) fn methods() -> Vec<Listed> {
-    METHODS.iter().map(|info| (info.name, info.about, options(info.options))).collect()
+    let automatic = AUTOMATIC.iter().map(|(name, about)| (*name, *about, Vec::new()));
+    let listed = METHODS.iter().map(|info| (info.name, info.about, options(info.options)));
+    let combined = Combined::all().map(|info| (info.name, info.about, options(info.options())));
+    automatic.chain(listed).chain(combined).collect()
 }
 
 /// The preconditioners by name.

@@ -215,6 +215,18 @@ def test_a_report_prints_and_shows_itself() -> None:
         report.reason = "other"
 
 
+def test_methods_are_all_that_a_solver_takes() -> None:
+    A, b, listed = poisson(10), np.ones(100), la.methods()
+    assert {"auto", "tune", "cg", "lsqr", "jacobi", "gauss-seidel", "sor", "direct"} < listed.keys()
+    assert "omega" in listed["sor"] and all(listed.values())
+    for name in listed:
+        assert la.Solver(A, name).solve(b).shape == (100,), name
+    with pytest.raises(ValueError, match="expected one of") as refused:
+        la.Solver(A, "abacus")
+    named = str(refused.value).split("expected one of ")[1].split(", got")[0].split(", ")
+    assert sorted(named) == sorted(listed)
+
+
 def test_tools(tmp_path: Path) -> None:
     A = convection(7)
     found = la.info(A)
