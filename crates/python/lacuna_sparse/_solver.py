@@ -25,23 +25,38 @@ class Solver:
     A : sparse matrix, ndarray, LinearOperator
         The matrix or operator.
     method : str
-        The method with options, as in ``"gmres:restart=50"``, or ``"auto"``; see `methods`.
+        The method with options, as in ``"gmres:restart=50"``; `methods` lists them. ``"auto"`` chooses by the structure of the
+        matrix, ``"tune"`` takes what `advise` found to be fastest for that structure.
     preconditioner : str, Preconditioner, sparse matrix, LinearOperator
-        A name with options, ``"none"``, ``"auto"``, or ``M ≈ A⁻¹`` itself.
+        A name with options, as in ``"amg:theta=0.04"``; `preconditioners` lists them. ``"auto"`` chooses by the matrix and the method.
+        Or ``M ≈ A⁻¹`` itself.
     rtol, atol : float
         Solved when ``‖b − A x‖ ≤ max(rtol ‖b‖, atol)``. `rtol` is 1e-8 by default, 1e-5 in single precision.
-    maxiter : int
-        Iterations at most.
+    maxiter : int, optional
+        Iterations at most: 10 000 by default. None is ten for each row or column, whichever are more, but at least 1000 and at most
+        100 000.
     restart : int, optional
-        Iterations of a cycle of GMRES.
-    format, order : str
-        Storage format and order of rows by name.
+        Iterations of a cycle of `gmres` and the methods like it, which store as many vectors; by default as `methods` says. Methods
+        without cycles do not use it.
+    format : str
+        How the matrix is stored for products: ``"csr"``, ``"stencil"``, ``"dia"``, ``"dia-sym"``, ``"ell"``, ``"sell"``, ``"packed"``,
+        ``"packed-f32"``, ``"pkt"``, ``"hyb"``, ``"coo"``, ``"bcsr2"`` to ``"bcsr8"``, ``"dense"``. ``"auto"`` takes the one whose product
+        is estimated to be fastest, ``"tune"`` the one that is by measurement, which is done once and remembered.
+    order : str
+        The order of rows and columns within the solver; vectors keep the order of `A`. ``"none"`` leaves them, ``"auto"`` changes them if
+        that is likely to gain much, ``"rcm"`` is reverse Cuthill–McKee, ``"length"`` by falling length of rows, ``"parts"`` and
+        ``"packets"`` by connected parts of 8192 and of 1024 rows; ``"matching"`` moves rows alone, so that large entries are on the
+        diagonal.
     refine : bool
-        Mixed precision: corrections in single precision, residuals in double.
+        Mixed precision: corrections in single precision, which moves half the bytes, residuals and `x` in double. As accurate as
+        without, as long as the condition number leaves single precision at least one digit. For a stored matrix in double precision.
+    strict : bool
+        Whether to run the method and the preconditioner that were named, or chosen first, and no other: where they fall short, the
+        solve ends, and its report has neither `why` nor `advice`. By default others are tried in place of what was not named.
     device : str, optional
-        As for `Preconditioner`.
+        Where: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"opencl"``, if the build has it: see `devices`. By default the best device there is.
     threads : int, optional
-        As for `Preconditioner`.
+        Threads of the CPU; by default ``LACUNA_NUM_THREADS``, or the cores that the process may use.
 
     Examples
     --------
@@ -67,12 +82,13 @@ class Solver:
         format: str = "auto",
         order: str = "none",
         refine: bool = False,
+        strict: bool = False,
         device: Optional[str] = None,
         threads: Optional[int] = None,
     ) -> None:
         self._keys = dict(
             rtol=rtol, atol=atol, maxiter=maxiter, restart=restart, format=format, order=order, refine=refine,
-            device=device, threads=threads,
+            strict=bool(strict), device=device, threads=threads,
         )  # fmt: skip
         self._arguments = (A, method, preconditioner)
         self._operand = Operand(A)
@@ -303,6 +319,7 @@ def solve(
     atol: float = ...,
     maxiter: Optional[int] = ...,
     x0: Optional[ArrayLike] = ...,
+    strict: bool = ...,
     device: Optional[str] = ...,
     threads: Optional[int] = ...,
     full_output: Literal[False] = ...,
@@ -318,6 +335,7 @@ def solve(
     atol: float = ...,
     maxiter: Optional[int] = ...,
     x0: Optional[ArrayLike] = ...,
+    strict: bool = ...,
     device: Optional[str] = ...,
     threads: Optional[int] = ...,
     full_output: Literal[True],
@@ -332,6 +350,7 @@ def solve(
     atol: float = 0.0,
     maxiter: Optional[int] = None,
     x0: Optional[ArrayLike] = None,
+    strict: bool = False,
     device: Optional[str] = None,
     threads: Optional[int] = None,
     full_output: bool = False,
@@ -347,21 +366,23 @@ def solve(
     b : array_like
         The right-hand side, or several as the columns of an array.
     method : str
-        As for `Solver`, and so are the following.
+        The method with options, as in ``"gmres:restart=50"``; `methods` lists them. ``"auto"`` chooses by the structure of the matrix.
     preconditioner : str, Preconditioner, sparse matrix, LinearOperator
-        A name, or ``M ≈ A⁻¹`` itself.
-    rtol : float, optional
-        The relative tolerance.
-    atol : float
-        The absolute tolerance.
+        A name with options, as in ``"amg:theta=0.04"``; `preconditioners` lists them. ``"auto"`` chooses. Or ``M ≈ A⁻¹`` itself.
+    rtol, atol : float
+        Solved when ``‖b − A x‖ ≤ max(rtol ‖b‖, atol)``, of least squares when ``‖Aᴴ (b − A x)‖ ≤ max(rtol ‖Aᴴ b‖, atol)``. `rtol` is 1e-8
+        by default, 1e-5 in single precision.
     maxiter : int, optional
-        Iterations at most; ten for each unknown by default, within limits.
+        Iterations at most; by default ten for each row or column, whichever are more, but at least 1000 and at most 100 000.
     x0 : array_like, optional
         The guess; zeros by default.
+    strict : bool
+        Whether to run the method and the preconditioner that were named, or chosen first, and no other: see `Solver`.
     device : str, optional
-        Where.
+        Where: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"opencl"``, if the build has it: see `devices`. By default the first of CUDA, OpenCL
+        and the CPU that is built in and has a device.
     threads : int, optional
-        Threads of the CPU.
+        Threads of the CPU; by default ``LACUNA_NUM_THREADS``, or the cores that the process may use.
     full_output : bool
         Whether to return a report and never to raise `NotConverged`.
 
@@ -390,7 +411,7 @@ def solve(
     if char != type_char(operand.dtype):
         A = operand.matrix(char) if operand.is_matrix else _AsType(operand.functions, char)
     solver = Solver(
-        A, method, preconditioner, rtol=rtol, atol=atol, maxiter=maxiter, device=device, threads=threads
+        A, method, preconditioner, rtol=rtol, atol=atol, maxiter=maxiter, strict=strict, device=device, threads=threads
     )
     x = solver.solve(b, x0)
     report = solver.report

@@ -129,6 +129,24 @@ def test_what_solve_raises_pickles(columns: int) -> None:
             assert [members(one) for one in again.report] == [members(one) for one in raised.report]
 
 
+def test_strict_tries_the_method_named_and_no_other() -> None:
+    A, b = poisson(40), np.ones(1600)
+    x, report = la.solve(A, b, preconditioner="jacobi", maxiter=5, strict=True, full_output=True)
+    assert report.reason == "limit" and report.iterations == 5 and not report.notes and not report.why and not report.advice
+    indefinite = A - 3 * sp.eye_array(1600)
+    _, report = la.solve(indefinite, b, method="cg", strict=True, full_output=True)
+    assert la.Reason(report.code) is la.Reason.INDEFINITE_OPERATOR and not report.why
+    with pytest.raises(la.NotConverged):
+        la.solve(indefinite, b, method="cg", strict=True)
+    # Where it converges it changes nothing, and it is kept in pickles.
+    strict, open_ = (la.Solver(A, "cg", "jacobi", strict=strict) for strict in (True, False))
+    assert strict.solve(b).tobytes() == open_.solve(b).tobytes() and strict.report.converged
+    solver = la.Solver(A, "auto", "jacobi", maxiter=5, strict=True)
+    for one in (solver, pickle.loads(pickle.dumps(solver))):
+        one.solve(b)
+        assert one.report.iterations == 5 and not one.report.why
+
+
 def test_one_object_for_one_thread() -> None:
     # Large enough that a monitor is called before the end.
     A = poisson(600)
