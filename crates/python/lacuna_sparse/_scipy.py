@@ -122,7 +122,7 @@ def cg(
         The solution, or the best vector that was found.
     info : int
         0 if it is solved; the number of iterations if these were too few or nothing more was gained; negative if the method
-        failed, see `Reason`.
+        failed: ``Reason(info)`` says why.
 
     Examples
     --------
@@ -287,7 +287,14 @@ def spsolve(A: Any, b: Any) -> _Array:
     Returns
     -------
     x : ndarray
-        The solution. NotConverged is raised if there is none.
+        The solution, whose true residual is at most 1e-8 ``‖b‖``, or 1e-5 ``‖b‖`` in single precision.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is singular: it has no factors, since a pivot is zero. SciPy warns (`MatrixRankWarning`) and returns NaN.
+    NotConverged
+        If the matrix is so close to a singular one that its factors do not lead to the tolerance. Its `x` is the best vector found.
 
     Examples
     --------

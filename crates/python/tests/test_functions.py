@@ -139,6 +139,23 @@ def test_complete_factors() -> None:
     assert np.allclose(la.spsolve(A, B), sl.spsolve(A.tocsc(), B))
 
 
+def test_a_singular_matrix_has_no_factors() -> None:
+    # SciPy warns and returns NaN.
+    b = np.ones(2)
+    with pytest.warns(sl.MatrixRankWarning):
+        assert np.isnan(sl.spsolve(sp.csc_array([[1.0, 2.0], [2.0, 4.0]]), b)).all()
+    for A in ([[1.0, 2.0], [2.0, 4.0]], [[1.0, 0.0], [0.0, 0.0]]):
+        with pytest.raises(ValueError, match="singular"):
+            la.spsolve(np.array(A), b)
+        with pytest.raises(ValueError, match="singular"):
+            la.spsolve(sp.csc_array(A), np.ones((2, 3)))
+    # One whose pivots are only rounding has factors, which do not solve it.
+    hilbert = 1 / (np.arange(20)[:, None] + np.arange(20) + 1.0)
+    with pytest.raises(la.NotConverged) as caught:
+        la.spsolve(hilbert, np.ones(20))
+    assert caught.value.x.shape == (20,) and caught.value.report.why
+
+
 def test_products_of_an_operator_are_counted() -> None:
     A, b = poisson(15), np.ones(225)
     count = 0
