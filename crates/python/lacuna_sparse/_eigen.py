@@ -6,7 +6,9 @@ vectors; `tol` is relative to each value; ``which="SM"`` needs no `sigma`; matri
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+import sys
+from functools import lru_cache
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Type, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,24 +60,65 @@ class EigenResult(NamedTuple):
     history: _Array
     said: List[str]
 
+    def __repr__(self) -> str:
+        first, last = (f"{pick(self.values):.6g}" for pick in (min, max))
+        found = f"the value {first}" if len(self.values) == 1 else f"{len(self.values)} values from {first} to {last}"
+        return (
+            f"<EigenResult: {self.reason}, {found}, {int(self.met.sum())} of {len(self.met)} converged, n = {len(self.vectors)}, "
+            f"{self.iterations} iterations>"
+        )
+
 
 class EigenNotConverged(RuntimeError):
-    """Raised by the functions named as in SciPy where the search did not converge, as `ArpackNoConvergence` there.
+    """Raised by the functions named as in SciPy where the search did not converge.
+
+    If SciPy is loaded, ``except scipy.sparse.linalg.ArpackNoConvergence`` catches it too. It pickles, so that workers of
+    `multiprocessing` may raise it.
 
     Attributes
     ----------
     eigenvalues, eigenvectors : ndarray
-        The pairs that meet the tolerance.
+        The pairs that meet the tolerance; of `svds` the singular values and the right vectors.
     outcome : dict
         How it ended: `reason`, `complete`, `residuals` and more.
     """
 
+    eigenvalues: _Array
+    eigenvectors: _Array
+    outcome: Dict[str, Any]
+
     def __init__(self, values: _Array, vectors: _Array, outcome: Dict[str, Any]) -> None:
         met = np.asarray(outcome["met"], dtype=bool)
-        super().__init__(f"{outcome['reason']}, {outcome['complete']}: {int(met.sum())} of {len(met)} converged")
+        # A class of SciPy's may stand between this one and RuntimeError, with other arguments.
+        RuntimeError.__init__(self, f"{outcome['reason']}, {outcome['complete']}: {int(met.sum())} of {len(met)} converged")
         self.eigenvalues = values[met]
         self.eigenvectors = vectors[:, met]
         self.outcome = outcome
+
+    def __reduce__(self) -> Any:
+        return _unpickled, self.args, self.__dict__
+
+
+def _raised() -> Type[EigenNotConverged]:
+    """The class to raise: of SciPy's as well, if SciPy is loaded; nobody else can ask for that."""
+    if "scipy" not in sys.modules:
+        return EigenNotConverged
+    try:
+        from scipy.sparse.linalg import ArpackNoConvergence
+    except ImportError:
+        return EigenNotConverged
+    return _of_both(ArpackNoConvergence)
+
+
+@lru_cache(maxsize=None)
+def _of_both(theirs: Type[Exception]) -> Type[EigenNotConverged]:
+    described = {"__doc__": EigenNotConverged.__doc__, "__module__": EigenNotConverged.__module__}
+    return type("EigenNotConverged", (EigenNotConverged, theirs), described)
+
+
+def _unpickled(*args: str) -> EigenNotConverged:
+    kind = _raised()
+    return kind.__new__(kind, *args)
 
 
 def _matrix(A: Any, what: str, char: Optional[str] = None) -> Tuple[_core.Matrix, str, Tuple[int, int]]:
@@ -111,6 +154,13 @@ def _square(A: Any, mass: Any, hermitian: bool = True) -> Tuple[_core.Matrix, Op
     if n != columns:
         raise ValueError(f"A: expected a square matrix, got the shape {(n, columns)}")
     return matrix, other, char, n
+
+
+def _count(k: Any, n: int, what: str = "k") -> int:
+    """How many values are sought: no more than there are."""
+    if not (isinstance(k, (int, np.integer)) and 0 < k <= n):
+        raise ValueError(f"{what}: expected an integer from 1 to {n}, got {k!r}")
+    return int(k)
 
 
 def _start(v0: Any, n: int, char: str) -> Optional[_Array]:
@@ -154,27 +204,35 @@ def eigen(
     A : sparse matrix, ndarray
         A Hermitian matrix.
     count : int
-        How many.
+        How many, from 1 to the rows of `A`.
     which : {"smallest", "largest"}
-        Which ones.
+        Which ones: the most negative, or the most positive.
     near : float, optional
-        Those nearest to this number instead, by factors of ``A − near B``.
+        Those nearest to this number instead, by factors of ``A − near B``; `which` is not used then.
     mass : sparse matrix, ndarray, optional
         The mass matrix ``B``: Hermitian and positive definite.
-    method, preconditioner : str
-        By name; see the guide.
+    method : {"auto", "lobpcg", "lanczos", "dense"}
+        ``"lobpcg"`` finds the smallest or the largest with a preconditioner. ``"lanczos"`` finds the largest by products, and those near
+        a number and the smallest by factors. ``"dense"`` computes all of a matrix with at most 5000 rows. ``"auto"`` takes ``"dense"`` up to
+        500 rows, for the smallest ``"lanczos"`` where factors are cheap, else ``"lobpcg"``, and ``"lanczos"`` for the others.
+    preconditioner : str
+        That of ``"lobpcg"``, by name; `preconditioners` lists them. ``"auto"`` takes ``"amg"`` for the smallest of a matrix with a positive
+        diagonal, and none otherwise.
     rtol : float, optional
         The tolerance relative to a value: 1e-8, or 1e-4 in single precision.
     max_iters : int, optional
-        Iterations at most, or products of Lanczos' method.
+        Iterations at most, or products of Lanczos' method: 10 000 by default.
     complete : {"auto", "counted", "probed", "off"}
-        How to make sure that none is missing.
+        How to make sure that none is missing: by the signs of the pivots of a factorisation, by a second search from other vectors, or
+        not at all. ``"auto"`` counts where factors are cheap, and probes otherwise.
     seed : int
-        Of the vectors to begin with.
+        That of the vectors to begin with, from 0 to 999.
     start : ndarray, optional
-        Vectors to begin with, as columns.
-    device, threads : optional
-        Where to compute.
+        Vectors to begin with, as columns, such as those of a matrix that is near.
+    device : str, optional
+        Where to compute, as for `Solver`.
+    threads : int, optional
+        Threads of the CPU, as for `Solver`.
 
     Returns
     -------
@@ -189,6 +247,7 @@ def eigen(
     (True, True)
     """
     matrix, other, char, n = _square(A, mass)
+    count = _count(count, n, "count")
     if near is not None:
         which = "near"
     values, vectors, found = _found(
@@ -215,7 +274,7 @@ def _refuse(**given: Any) -> None:
 
 def _checked(values: _Array, vectors: _Array, found: Dict[str, Any]) -> None:
     if not found["converged"]:
-        raise EigenNotConverged(values, vectors, found)
+        raise _raised()(values, vectors, found)
 
 
 def eigsh(
@@ -230,9 +289,9 @@ def eigsh(
     A : sparse matrix, ndarray
         A Hermitian matrix.
     k : int
-        How many.
+        How many, from 1 to the rows of `A`.
     M : sparse matrix, ndarray, optional
-        The mass matrix.
+        The mass matrix: Hermitian and positive definite.
     sigma : float, optional
         Those nearest to this number: `which` is about ``1 / (w - sigma)`` then, so that ``"LA"`` are the nearest above it, ``"SA"`` the
         nearest below it, ``"SM"`` the farthest.
@@ -252,20 +311,29 @@ def eigsh(
     Returns
     -------
     w : ndarray
-        The eigenvalues, in increasing order.
+        The eigenvalues, in increasing order. Without `v`, in the order of SciPy: by increasing modulus for ``"LM"``, by decreasing
+        modulus for ``"SM"``, in decreasing order for ``"SA"``, in increasing order for ``"LA"`` and ``"BE"``. With `sigma` this is the order
+        of ``1 / (w - sigma)`` for a complex matrix; for a real one, `w` increases.
     v : ndarray
         The eigenvectors, as columns.
+
+    Raises
+    ------
+    EigenNotConverged
+        If not all pairs converged, or a value is known to be missing.
 
     Examples
     --------
     >>> import lacuna_sparse as la
-    >>> la.eigsh(la.read("gen:poisson2d:30x30"), 2, which="SA", return_eigenvectors=False).round(4)
+    >>> w, v = la.eigsh(la.read("gen:poisson2d:30x30"), 2, which="SA")
+    >>> w.round(4)
     array([0.0205, 0.0512])
     """
     _refuse(Minv=Minv, OPinv=OPinv)
     if mode != "normal":
         raise NotImplementedError(f"mode: expected 'normal', got {mode!r}")
     matrix, mass, char, n = _square(A, M)
+    k = _count(k, n)
     common: Dict[str, Any] = {"mass": mass, "rtol": _tolerance(tol), "max_iters": maxiter, "start": v0}
 
     def part(count: int, of: str, at: float = 0.0) -> Tuple[_Array, _Array]:
@@ -323,7 +391,20 @@ def eigsh(
         values, vectors = values[order], vectors[:, order]
     order = np.argsort(values, kind="stable")
     values, vectors = values[order], vectors[:, order]
-    return (values, vectors) if return_eigenvectors else values
+    if return_eigenvectors:
+        return values, vectors
+    return values if k == n else values[_order(values, which, sigma, char)]
+
+
+def _order(values: _Array, which: str, sigma: Optional[float], char: str) -> _Array:
+    """The order in which ARPACK returns values without vectors: those that were sought first are the last ones."""
+    key = values
+    if sigma is not None:
+        if char in "fd":
+            return np.arange(len(values))
+        key = 1 / np.where(values == sigma, -np.finfo(float).tiny, values - sigma)
+    by = {"LM": np.abs(key), "SM": -np.abs(key), "SA": -key}.get(which, key)
+    return np.argsort(by, kind="stable")
 
 
 def eigs(
@@ -338,7 +419,7 @@ def eigs(
     A : sparse matrix, ndarray
         A square matrix.
     k : int
-        How many.
+        How many, from 1 to the rows of `A`.
     sigma : complex, optional
         Those nearest to this number; only with ``which="LM"``.
     which : {"LM", "LR", "SR", "SM"}
@@ -365,6 +446,7 @@ def eigs(
     if M is not None:
         raise NotImplementedError("M: a mass matrix is taken for Hermitian matrices, by eigsh")
     matrix, _, char, n = _square(A, None, hermitian=False)
+    k = _count(k, n)
     parts = {"LM": "modulus", "LR": "rightmost", "SR": "leftmost", "SM": "near"}
     if which not in parts:
         raise ValueError(f"which: expected one of {', '.join(parts)}, got {which!r}")
@@ -389,22 +471,35 @@ def svds(
     A : sparse matrix, ndarray
         The matrix.
     k : int
-        How many.
+        How many, from 1 to the shorter side of `A`.
     which : {"LM", "SM"}
-        The largest; the smallest, of a square matrix or a small one.
+        The largest, of any matrix; the smallest, of a square matrix or a small one.
     tol : float
         Relative to each value; 0 is 1e-8.
     maxiter : int, optional
         Products at most.
     return_singular_vectors : bool or {"u", "vh"}
         Which vectors to return.
-    ncv, v0, solver, rng, options : optional
+    solver : {"arpack", "lobpcg", "propack"}, optional
+        Accepted; each is the method of this package.
+    ncv, v0, rng, options : optional
         Accepted; all this is chosen here.
 
     Returns
     -------
     u, s, vh : ndarray
         The left vectors as columns, the values in increasing order, the conjugated right vectors as rows.
+
+    Raises
+    ------
+    TypeError
+        For an operator: matrices must be stored.
+    ValueError
+        For ``which="SM"`` of a matrix that is not square, unless its shorter side has at most 300 rows or columns and the longer one
+        2000, and of a structurally singular one; for a `which`, a `solver` or a `return_singular_vectors` that is not listed above; for a `k`, a `tol`
+        or a `maxiter` out of range.
+    EigenNotConverged
+        If not all triplets converged, or a value is known to be missing.
 
     Examples
     --------
@@ -428,8 +523,7 @@ def svds(
     if maxiter is not None and not (isinstance(maxiter, (int, np.integer)) and maxiter > 0):
         raise ValueError(f"maxiter: expected a positive integer, got {maxiter!r}")
     matrix, char, (rows, columns) = _matrix(A, "A")
-    if not (isinstance(k, (int, np.integer)) and 0 < k <= min(rows, columns)):
-        raise ValueError(f"k: expected an integer from 1 to {min(rows, columns)}, got {k!r}")
+    k = _count(k, min(rows, columns))
     values, right, found = _found(
         "svd", matrix, char, rows, count=k, which="largest" if which == "LM" else "smallest", rtol=_tolerance(tol),
         max_iters=maxiter,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 import subprocess
@@ -28,6 +29,29 @@ def test_every_public_name_is_documented() -> None:
     for name in lacuna_sparse.__all__:
         described = getattr(lacuna_sparse, name).__doc__
         assert described and described.strip(), name
+
+
+def test_every_member_of_a_report_is_documented() -> None:
+    listed = lacuna_sparse.Report.__doc__ or ""
+    for name in vars(lacuna_sparse.Report):
+        if not name.startswith("_"):
+            described = getattr(lacuna_sparse.Report, name).__doc__
+            assert described and described.strip(), name
+            assert re.search(rf"^(\w+, )*{name}(, \w+)* : ", listed, re.MULTILINE), name
+    assert re.search("^Attributes\n-----", listed, re.MULTILINE)
+
+
+def test_every_reason_is_documented() -> None:
+    listed = lacuna_sparse.Reason.__doc__ or ""
+    for reason in lacuna_sparse.Reason:
+        assert f"    {reason.name} : {reason.value}\n" in listed
+
+
+def test_what_a_solver_takes_is_documented() -> None:
+    for function in (lacuna_sparse.Solver, lacuna_sparse.solve, lacuna_sparse.eigen):
+        listed = function.__doc__ or ""
+        for name in inspect.signature(function).parameters:
+            assert re.search(rf"^    (\w+, )*{name}(, \w+)* : ", listed, re.MULTILINE), f"{function.__name__}: {name}"
 
 
 @pytest.mark.skipif(not GUIDE.exists(), reason="the guide is beside the sources only")
