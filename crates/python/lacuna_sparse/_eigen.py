@@ -163,6 +163,13 @@ def _count(k: Any, n: int, what: str = "k") -> int:
     return int(k)
 
 
+def _whole(value: Any, what: str) -> Optional[int]:
+    """A whole number from 0, or none."""
+    if value is not None and not (isinstance(value, (int, np.integer)) and value >= 0):
+        raise ValueError(f"{what}: expected a whole number from 0, got {value!r}")
+    return value if value is None else int(value)
+
+
 def _start(v0: Any, n: int, char: str) -> Optional[_Array]:
     """Vectors to begin with, as the columns of an array or one by itself, one after the other."""
     if v0 is None:
@@ -252,7 +259,8 @@ def eigen(
         which = "near"
     values, vectors, found = _found(
         "eigen", matrix, char, n, count=count, which=which, sigma=near or 0.0, mass=other, method=method,
-        preconditioner=preconditioner, rtol=rtol, max_iters=max_iters, complete=complete, seed=seed, start=start, device=device,
+        preconditioner=preconditioner, rtol=rtol, max_iters=_whole(max_iters, "max_iters"), complete=complete,
+        seed=_whole(seed, "seed") or 0, start=start, device=device,
         threads=threads,
     )  # fmt: skip
     return EigenResult(
@@ -334,7 +342,7 @@ def eigsh(
         raise NotImplementedError(f"mode: expected 'normal', got {mode!r}")
     matrix, mass, char, n = _square(A, M)
     k = _count(k, n)
-    common: Dict[str, Any] = {"mass": mass, "rtol": _tolerance(tol), "max_iters": maxiter, "start": v0}
+    common: Dict[str, Any] = {"mass": mass, "rtol": _tolerance(tol), "max_iters": _whole(maxiter, "maxiter"), "start": v0}
 
     def part(count: int, of: str, at: float = 0.0) -> Tuple[_Array, _Array]:
         values, vectors, found = _found("eigen", matrix, char, n, count=count, which=of, sigma=at, **common)
@@ -454,7 +462,7 @@ def eigs(
         raise NotImplementedError(f"which: expected 'LM' with sigma, got {which!r}")
     values, vectors, found = _found(
         "general", matrix, char, n, count=k, which=parts[which] if sigma is None else "near", sigma=sigma or 0.0,
-        rtol=_tolerance(tol), max_iters=maxiter, start=v0,
+        rtol=_tolerance(tol), max_iters=_whole(maxiter, "maxiter"), start=v0,
     )  # fmt: skip
     _checked(values, vectors, found)
     return (values, vectors) if return_eigenvectors else values
@@ -589,7 +597,7 @@ def lobpcg(
     method = "lobpcg" if 3 * (count + SPARE) <= n else "dense"
     values, vectors, found = _found(
         "eigen", matrix, char, n, count=count, which="largest" if largest else "smallest", mass=mass, method=method,
-        preconditioner="none" if M is None else M, rtol=tol, max_iters=maxiter, start=X,
+        preconditioner="none" if M is None else M, rtol=tol, max_iters=_whole(maxiter, "maxiter"), start=X,
     )  # fmt: skip
     _checked(values, vectors, found)
     return values, vectors

@@ -81,6 +81,10 @@ def test_counts_out_of_range_are_refused() -> None:
         for k in (0, -1, 26, 2.5, "3"):
             with pytest.raises(ValueError, match=rf"(k|count): expected an integer from 1 to 25, got {k!r}"):
                 call(A, k)
+    for call, name in ((la.eigsh, "maxiter"), (la.eigs, "maxiter"), (la.eigen, "max_iters"), (la.eigen, "seed")):
+        for value in (-1, 2.5):
+            with pytest.raises(ValueError, match=f"{name}: expected a whole number from 0, got {value}"):
+                call(A, 2, **{name: value})
 
 
 def test_an_exception_of_scipys_name_catches_ours_and_both_pickle() -> None:
