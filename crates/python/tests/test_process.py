@@ -142,6 +142,47 @@ print(type(A).__name__, "scipy" in sys.modules, float(abs(A.toarray() @ x - 1).m
     assert done.stdout.split() == ["Csr", "False", "True", "0"], done.stderr
 
 
+def test_a_search_that_fails_does_not_import_scipy() -> None:
+    done = run("""
+import pickle, sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "scipy":
+            raise ImportError("there is no SciPy here")
+sys.meta_path.insert(0, Refuse())
+import numpy as np, lacuna_sparse as la
+try:
+    la.lobpcg(la.read("gen:poisson2d:25x25"), np.eye(625, 1), largest=False, maxiter=2)
+except la.EigenNotConverged as error:
+    again = pickle.loads(pickle.dumps(error))
+    print(type(error) is type(again) is la.EigenNotConverged, "scipy" in sys.modules, str(error) == str(again))
+""")
+    assert done.stdout.split() == ["True", "False", "True"], done.stderr
+
+
+def test_workers_raise_what_they_do_not_solve() -> None:
+    code = PROLOGUE.format(m=25) + """
+import multiprocessing as mp
+def solving(rtol):
+    return la.solve(A, b, method="cg", preconditioner="none", maxiter=3, strict=True, rtol=rtol)
+def searching(maxiter):
+    return la.lobpcg(A, np.eye(625, 1), largest=False, maxiter=maxiter)
+if __name__ == "__main__":
+    from scipy.sparse.linalg import ArpackNoConvergence
+    with mp.get_context("fork").Pool(1) as pool:
+        try:
+            pool.apply(solving, [1e-8])
+        except la.NotConverged as error:
+            print(error.report.reason, error.report.iterations, error.x.shape)
+        try:
+            pool.apply(searching, [2])
+        except ArpackNoConvergence as error:
+            print(error.outcome["reason"], len(error.eigenvalues))
+"""
+    done = run(code)
+    assert done.stdout.split("\n")[:2] == ["limit 3 (625,)", "limit 0"], done.stdout + done.stderr
+
+
 def test_nothing_grows() -> None:
     done = run(PROLOGUE.format(m=12) + """
 import os, threading
