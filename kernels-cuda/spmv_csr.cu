@@ -58,7 +58,8 @@ template <bool N, typename T> LACUNA_FN void spmv_csr_first(const Common &c, con
     const T *values = (const T *)op.arrays[2];
     const auto x = Vector<N, T>::source(op.x);
     const u32 lanes = op.lanes, lane = threadIdx.x & (lanes - 1), step = BLOCK / lanes;
-    for (u64 base = u64(blockIdx.x) * step; base < op.n; base += u64(gridDim.x) * step) {
+    const u64 first = u64(op.first) * SEGMENT, end = min(u64(op.end) * SEGMENT, u64(op.n));
+    for (u64 base = first + u64(blockIdx.x) * step; base < end; base += u64(gridDim.x) * step) {
         const u32 row = u32(base) + threadIdx.x / lanes;
         const T sum = row_by_lanes<N>(a, values, x, row, lane);
         if (lane == 0 && row < op.n) Vector<N, T>::put(op.slot[0], row, sum);

@@ -44,12 +44,15 @@ LACUNA_FN u32 place_of(u32 i) { return i / SEGMENT * SEGMENT + i % 8 * WARP + i 
 // Numbers that the sums of `count` segments take.
 LACUNA_FN u32 room_of(u32 count) { return (count + SEGMENT - 1) / SEGMENT * SEGMENT; }
 
-// The sum of the first 256 of `count` segment sums by neighbouring pairs, in lane 0.
-template <typename T> LACUNA_FN T pair_sum(const T *sums, u32 count) {
+// The sum of `from` to `to` of 256 segment sums by neighbouring pairs, in lane 0.
+template <typename T> LACUNA_FN T pair_sum_within(const T *sums, u32 from, u32 to) {
     u32 lane = threadIdx.x % WARP;
     T e[8];
 #pragma unroll
-    for (u32 k = 0; k < 8; k++) e[k] = 8 * lane + k < count ? sums[WARP * k + lane] : neg(zero<T>());
+    for (u32 k = 0; k < 8; k++) {
+        const u32 i = 8 * lane + k;
+        e[k] = from <= i && i < to ? sums[WARP * k + lane] : neg(zero<T>());
+    }
 #pragma unroll
     for (u32 k = 0; k < 8; k += 2) e[k] = add(e[k], e[k + 1]);
     T sum = add(add(e[0], e[2]), add(e[4], e[6]));
@@ -57,3 +60,6 @@ template <typename T> LACUNA_FN T pair_sum(const T *sums, u32 count) {
     for (u32 d = 1; d < WARP; d *= 2) sum = add(sum, from_lane_above(sum, d));
     return sum;
 }
+
+// The sum of the first 256 of `count` segment sums by neighbouring pairs, in lane 0.
+template <typename T> LACUNA_FN T pair_sum(const T *sums, u32 count) { return pair_sum_within(sums, 0, count); }

@@ -27,6 +27,9 @@
 #define MAX_DOTS 32u
 #define NO_SLOT 255u
 
+#define ALONE 1u
+#define PART 2u
+
 // Adds a term to the sum so far.
 template <typename T> LACUNA_FN T add_term(u32 flags, T c, T v, T f, T sum) {
     if (flags & TERM_CELL) {
@@ -48,7 +51,8 @@ struct Common {
     u64 partial; // sums of segments, dot by dot, at `place_of`
     u64 group;   // sums of 256 segments each, in the same way
     u64 tickets; // one for the whole grid, then one for each group; 0 between kernels
-    u32 alone;   // the operation runs outside a program: no control block, no instructions
+    u32 alone;   // 0 in a program; ALONE: no control block, no instructions; PART: of a system on several devices, and sums stay
+                 // those of segments
     u32 pad;
 };
 
@@ -59,6 +63,7 @@ struct StreamOp {
     u32 slots, lanes, columns, h;
     u32 add, dot_cells_follow; // dot_cells_follow: cell of sum d is h + d
     u32 sizes[2];              // the sizes among the arguments of a matrix's format
+    u32 first, end;            // the segments that are computed
     u64 x, arrays[4];          // the operand of a product and the arrays of its matrix; a basis is arrays[0]
     u64 stride;                // elements between columns of a basis, or of X
     u64 y, y_stride;           // the columns of Y, and elements between columns
@@ -75,8 +80,9 @@ LACUNA_FN bool is_next(const Common &c, const StreamOp &op) {
 
 // The consecutive segments of this block.
 LACUNA_FN void share(const StreamOp &op, u32 &from, u32 &to) {
-    from = u32(u64(op.segments) * blockIdx.x / gridDim.x);
-    to = u32(u64(op.segments) * (blockIdx.x + 1) / gridDim.x);
+    const u64 count = op.end - op.first;
+    from = op.first + u32(count * blockIdx.x / gridDim.x);
+    to = op.first + u32(count * (blockIdx.x + 1) / gridDim.x);
 }
 
 // Copies the coefficients of the terms to shared memory. Ends without a barrier.
@@ -190,6 +196,7 @@ template <typename T> __device__ __noinline__ void conclude(const Common &c, con
 // After the last segment of a block: the last block to end continues. Every thread calls it.
 template <typename T> LACUNA_FN void finish(const Common &c, const StreamOp &op, u32 from, u32 to) {
     __shared__ bool last;
+    if (c.alone == PART) return;
     u32 tid = threadIdx.x;
     u32 *tickets = (u32 *)c.tickets;
     u32 goal = gridDim.x; // arrivals at the top ticket

@@ -1,6 +1,7 @@
 //! The backend: what it keeps, and its methods.
 use crate::algebra::Algebra;
 use crate::compiler::Job;
+use crate::divided::Staging;
 use crate::driver::{Driver, Launch};
 use crate::execute::Runner;
 use crate::launches::product_kernel;
@@ -22,16 +23,19 @@ use lacuna_gpu::{PlanCache, check_type};
 
 /// A backend on an NVIDIA GPU.
 pub struct Cuda {
-    plans: Table<Planned>,
+    pub(crate) plans: Table<Planned>,
     /// What plans share with later plans.
     cache: PlanCache<RepackedBuffers, Kept>,
-    store: Store,
+    pub(crate) store: Store,
+    pub(crate) staging: Staging,
+    /// Whether it runs its part of each operation, and no program by itself.
+    is_part: bool,
     /// Of sparse algebra.
     workspace: Pool,
     /// Room for histories, on the device.
     history: Option<Buffer>,
     wanted: Wanted,
-    driver: Driver,
+    pub(crate) driver: Driver,
 }
 
 impl Cuda {
@@ -53,11 +57,23 @@ impl Cuda {
             plans: Table::default(),
             cache: PlanCache::default(),
             store: Store::default(),
+            staging: Staging::default(),
+            is_part: false,
             workspace: Pool::default(),
             history: None,
             wanted,
             driver: Driver::open(&options.device_name())?,
         })
+    }
+    /// A backend that is one of several which share every system: its plans are for [`Divided`](lacuna_engine::Divided), and what
+    /// runs a program by itself goes step by step.
+    ///
+    /// # Errors
+    /// As [`Cuda::with`].
+    pub fn part(options: &CudaOptions) -> Result<Self> {
+        let mut part = Cuda::with(options)?;
+        part.is_part = true;
+        Ok(part)
     }
     /// Sets how programs planned from now on are executed.
     pub fn set_mode(&mut self, mode: Mode) {
@@ -230,6 +246,7 @@ impl Drop for Cuda {
             // A failure was reported before; what is freed below then goes with the context.
             let _ = self.driver.wait("closing the device");
             self.plans = Table::default();
+            self.staging = Staging::default();
             self.cache.clear();
             self.history = None;
             // Its buffers go to its pool.
@@ -325,13 +342,15 @@ impl Backend for Cuda {
     lacuna_engine::primitives_by!(alone);
 
     fn plan(&mut self, program: &Program) -> Result<PlanId> {
-        let prepared = if program.calls_host() {
+        let (mut prepared, mut parts) = (None, None);
+        if self.is_part {
+            parts = Some(self.making_room(|this| this.planner(this.wanted).parts(program))?);
+        } else if program.calls_host() {
             self.store.check(program)?;
-            None
         } else {
-            Some(self.making_room(|this| this.planner(this.wanted).prepare(program))?)
-        };
-        let (index, serial) = self.plans.add(Planned { program: program.serial(), prepared });
+            prepared = Some(self.making_room(|this| this.planner(this.wanted).prepare(program))?);
+        }
+        let (index, serial) = self.plans.add(Planned { program: program.serial(), prepared, parts });
         Ok(PlanId { index, serial })
     }
     fn execute(&mut self, program: &Program, plan: PlanId, run: Run<'_>) -> Result<Finish> {

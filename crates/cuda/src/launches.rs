@@ -19,6 +19,9 @@ const TERM_FIRST: u32 = 4;
 const TERM_LAST: u32 = 8;
 const TERM_FACTOR_FLAG: u32 = 16;
 const TERM_EMPTY: u32 = 32;
+/// Ways to run an operation outside a program: `Common::alone`.
+pub(crate) const ALONE: u32 = 1;
+pub(crate) const PART: u32 = 2;
 /// `CONTROL_NEXT` of `cells.cuh`.
 pub(crate) const CONTROL_NEXT: usize = 14;
 
@@ -63,6 +66,9 @@ pub(crate) struct StreamOp {
     add: u32,
     dot_cells_follow: u32,
     sizes: [u32; 2],
+    /// The segments that are computed.
+    pub(crate) first: u32,
+    pub(crate) end: u32,
     x: Address,
     arrays: [Address; 4],
     stride: u64,
@@ -93,6 +99,11 @@ pub(crate) struct OpLaunch {
 }
 
 impl StreamOp {
+    /// The cells of its sums, in the order in which kernels compute them.
+    pub(crate) fn sum_cells(&self) -> impl Iterator<Item = u32> {
+        let follow = self.dot_cells_follow != 0;
+        (0..self.dots).map(move |d| if follow { self.h + d } else { self.dot_cell[d as usize] })
+    }
     /// Sets the arrays and sizes of a matrix.
     fn multiply(&mut self, a: &StoredMatrix) {
         self.lanes = a.lanes;
@@ -128,7 +139,7 @@ impl OpLaunch {
             })
             .collect();
         let mut op = self.op;
-        (op.n, op.segments, op.groups) = (0, 1, 1);
+        (op.n, op.segments, op.groups, op.end) = (0, 1, 1, 1);
         steps.push(OpLaunch { op, kernel: "sweep", narrow: false, shared: self.shared, blocks: 1 });
         steps
     }
@@ -233,6 +244,8 @@ pub(crate) fn step(store: &Store, e: &Encoded, op: u32, name: &str) -> Result<Op
         add: field(OP_ADD),
         dot_cells_follow: 0,
         sizes: [0; 2],
+        first: 0,
+        end: segments(n),
         x: 0,
         arrays: [0; 4],
         stride: 0,

@@ -9,6 +9,7 @@ mod backend;
 mod carrier;
 mod compiler;
 mod device;
+mod divided;
 mod driver;
 mod execute;
 mod jit;

@@ -1,9 +1,10 @@
 //! Plans programs.
 use crate::compiler::{Code, Job};
+use crate::divided::Parts;
 use crate::driver::{Driver, Event, Graph, Kernel, Launch, kernel_name};
 use crate::execute::cell_range;
 use crate::jit::Jit;
-use crate::launches::{Common, OpLaunch, room_of, step};
+use crate::launches::{ALONE, Common, OpLaunch, room_of, step};
 use crate::memory::Buffer;
 use crate::options::{Compile, Mode, Wanted};
 use crate::plan_cache::{Kept, RepackedBuffers};
@@ -36,6 +37,8 @@ pub(crate) struct Planned {
     pub(crate) program: u32,
     /// `None` for one that runs operation by operation.
     pub(crate) prepared: Option<Executable>,
+    /// For a backend that runs parts.
+    pub(crate) parts: Option<Parts>,
 }
 
 /// A program in the backend's own form.
@@ -156,7 +159,12 @@ impl Planner<'_> {
     }
 
     /// Whether there is a kernel for an operation on several columns. Products must be worth it, by the format and its bytes.
-    fn takes_together(&self, program: &Program, kind: &OpKind, worth: impl Fn(&str, usize) -> bool) -> bool {
+    pub(crate) fn takes_together(
+        &self,
+        program: &Program,
+        kind: &OpKind,
+        worth: impl Fn(&str, usize) -> bool,
+    ) -> bool {
         // No kernel for several columns supports narrow ones.
         !program.has_narrow()
             && match kind {
@@ -176,7 +184,7 @@ impl Planner<'_> {
         }
         let (steps, mut buffers) = (self.steps(&program, &encoded)?, Vec::new());
         let mut common = self.build(&encoded, &steps, &mut buffers)?;
-        (common.cells, common.alone) = (self.store.device_cells(self.driver, kind)?, 1);
+        (common.cells, common.alone) = (self.store.device_cells(self.driver, kind)?, ALONE);
         self.store.cells_of(kind).device_changes(&cells);
         let queued =
             steps.iter().flatten().try_for_each(|(step, kernel)| step.queue(self.driver, *kernel, &common));
@@ -184,7 +192,7 @@ impl Planner<'_> {
     }
 
     /// The kernels of a program's operations.
-    fn steps(&mut self, program: &Program, encoded: &Encoded) -> Result<Steps> {
+    pub(crate) fn steps(&mut self, program: &Program, encoded: &Encoded) -> Result<Steps> {
         let mut steps = Steps::default();
         for (op, from) in program.ops().enumerate() {
             if let Some(step) = step(self.store, encoded, op as u32, from.sweep.name())? {

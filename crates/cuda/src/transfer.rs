@@ -173,6 +173,10 @@ impl Pinned {
     pub(crate) fn address(&self) -> Address {
         self.address as Address
     }
+    /// Its bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
     /// The address of `count` words from word `first` on.
     fn words(&self, first: usize, count: usize) -> *mut u64 {
         assert!((first + count) * size_of::<u64>() <= self.bytes, "words within page-locked memory");

@@ -60,6 +60,6 @@ pub use run::fork::Process;
 pub use run::host::{HostFunction, HostOperator, HostResult, catching, watched};
 pub use run::load::crowded;
 pub use run::reference::{Reference, add_term, dot_product};
-pub use run::store::{HostStore, numbers};
+pub use run::store::{HostStore, check_rows, numbers};
 pub use run::workers::Workers;
 pub use scope::Scope;

@@ -146,6 +146,10 @@ impl CellFile {
         self.changed = 0..0;
         self.stale = union(&self.stale, cells.clone());
     }
+    /// Records that work is queued which has all changes of the host and changes none.
+    pub(crate) fn device_has_all(&mut self) {
+        self.changed = 0..0;
+    }
     /// Records the device's values of the cells of a range, once the stream is empty.
     pub(crate) fn learn(&mut self, range: &Range<usize>, values: &[u8]) {
         self.known_mut(range).copy_from_slice(values);

@@ -5,7 +5,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 kernels=$here/../../../../kernels-cuda
 mkdir -p "$2"
-for f in sweep spmv_csr spmv_dia spmv_sell spmv_bcsr spmv_hyb basis block tri_solve; do
+for f in sweep part spmv_csr spmv_dia spmv_sell spmv_bcsr spmv_hyb basis block tri_solve; do
     grep -v '#pragma unroll' "$kernels/$f.cu" |
         sed 's/extern __shared__ __align__(16) unsigned char memory\[\];/unsigned char *memory = emu_shared();/' |
         sed 's/^#define KERNELS/#undef KERNELS\n#define KERNELS/'

@@ -38,7 +38,7 @@ struct Fibers {
 static const size_t STACK = 128 << 10;
 static thread_local Fibers *block;
 static thread_local Dim emu_blockIdx;
-static Dim emu_gridDim, emu_blockDim;
+static thread_local Dim emu_gridDim, emu_blockDim;
 
 static void yield() {
     Fibers *b = block;
@@ -155,6 +155,7 @@ static Dim emu_thread() { return Dim{block->current}; }
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 struct alignas(16) ulonglong2 { uint64_t x, y; };
 static unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
+static uint64_t min(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
 static unsigned atomicAdd(unsigned *p, unsigned v) { return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST); }
 template <typename A, typename B> static A cast(B v) { A a; memcpy(&a, &v, sizeof a); return a; }
@@ -188,11 +189,19 @@ template <typename A, typename B, typename C> static void add(const char *name, 
 template <typename A, typename B> static void add(const char *name, void (*f)(A, B)) {
     functions[name] = {name, [f](void **a) { f(*(A *)a[0], *(B *)a[1]); }, {sizeof(A), sizeof(B)}};
 }
+template <typename A, typename B, typename C, typename D, typename E, typename F>
+static void add(const char *name, void (*f)(A, B, C, D, E, F)) {
+    functions[name] = {name,
+                       [f](void **a) { f(*(A *)a[0], *(B *)a[1], *(C *)a[2], *(D *)a[3], *(E *)a[4], *(F *)a[5]); },
+                       {sizeof(A), sizeof(B), sizeof(C), sizeof(D), sizeof(E), sizeof(F)}};
+}
 static void register_kernels() {
 #define REGISTER(T, S)                                                                                               \
     add("sweep_" #S, sweep_##S);                                                                                     \
     add("start_" #S, start_##S);                                                                                     \
+    add("part_sums_" #S, part_sums_##S);                                                                             \
     add("spmv_csr_" #S, spmv_csr_##S);                                                                               \
+    add("spmv_csr_first_" #S, spmv_csr_first_##S);                                                                   \
     add("spmv_dia_" #S, spmv_dia_##S);                                                                               \
     add("spmv_sell_" #S, spmv_sell_##S);                                                                             \
     add("spmv_hyb_" #S, spmv_hyb_##S);                                                                               \
@@ -204,6 +213,7 @@ static void register_kernels() {
     add("tri_solve_level_" #S, tri_solve_level_##S);                                                                             \
     add("tri_solve_levels_" #S, tri_solve_levels_##S);
     add("copy_bytes", copy_bytes);
+    add("part_rows", part_rows);
     LACUNA_TYPES(REGISTER)
 }
 static const int UNITS = 5;
@@ -214,11 +224,11 @@ struct Launched { Function *f; unsigned blocks, threads; size_t shared; bool coo
 static std::vector<Launched> *capturing;
 
 static void execute(Launched &l) {
-    emu_gridDim = {l.blocks};
-    emu_blockDim = {l.threads};
     std::vector<void *> arguments;
     for (auto &a : l.arguments) arguments.push_back(a.data());
     auto one = [&](unsigned b) {
+        emu_gridDim = {l.blocks};
+        emu_blockDim = {l.threads};
         emu_blockIdx = {b};
         run_block(l.threads, l.shared, [&] { l.f->body(arguments.data()); });
     };

@@ -415,7 +415,10 @@ impl HostStore {
 }
 
 /// Fails unless a vector has these rows.
-fn check_rows(v: Vector, rows: &[Range<usize>]) -> Result<()> {
+///
+/// # Errors
+/// [`Error::Length`].
+pub fn check_rows(v: Vector, rows: &[Range<usize>]) -> Result<()> {
     match rows.iter().find(|rows| rows.start > rows.end || rows.end > v.len) {
         Some(rows) => Error::check_length("rows of a vector", "the vector", rows.end, v.len),
         None => Ok(()),
