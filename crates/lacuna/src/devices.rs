@@ -1,4 +1,7 @@
 //! Devices by name: those of the backends that are built in, and of backends from outside.
+#[cfg(all(feature = "cuda", feature = "ranks"))]
+use crate::device_list;
+use crate::device_list::check_list;
 use lacuna_engine::{Backend, Device, DeviceInfo, Error, Process, Result, WeakDevice};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -22,7 +25,8 @@ pub struct DeviceOptions {
     /// Threads of the CPU; all cores by default.
     pub threads: Option<usize>,
     /// The device: its index in the list of [`devices`], a part of its name, or `auto`; for `opencl` also
-    /// `gpu` or `cpu`. By default the value of `LACUNA_OPENCL_DEVICE` or `LACUNA_CUDA_DEVICE` in the
+    /// `gpu` or `cpu`; for `cuda` also several that share every system, by their indices, as in `0,1` or `0-3` (with the feature
+    /// `ranks`). By default the value of `LACUNA_OPENCL_DEVICE` or `LACUNA_CUDA_DEVICE` in the
     /// environment, else `auto`.
     pub device: Option<String>,
     /// The CPU as so many devices that share every system, its *ranks*, each a thread: what several devices do, on one
@@ -89,6 +93,12 @@ impl Provider for Own {
     fn open(&self, options: &DeviceOptions) -> Result<Box<dyn Backend>> {
         let named = options.device.as_deref().filter(|device| *device != "auto");
         match self.0 {
+            #[cfg(all(feature = "cuda", feature = "ranks"))]
+            "cuda" if named.is_some_and(device_list::is_list) => {
+                let own = lacuna_cuda::devices()?.len();
+                let devices = device_list::indices(named.unwrap_or_default(), own)?;
+                Ok(Box::new(crate::divided::gpus(&devices)?))
+            }
             #[cfg(feature = "cuda")]
             "cuda" => {
                 let device = named.map(str::to_owned);
@@ -228,8 +238,8 @@ pub fn devices(backend: &str) -> Result<Vec<DeviceInfo>> {
     provider.devices()
 }
 
-/// The device of a name: a backend, or a backend and a device, as in `"cuda:1"` (see [`DeviceOptions::device`]), or the CPU as
-/// several ranks, as in `"ranks:4"` (see [`DeviceOptions::ranks`]). As long as somebody holds it, everybody who asks for the same
+/// The device of a name: a backend, or a backend and a device, as in `"cuda:1"` (see [`DeviceOptions::device`]), or several
+/// GPUs that share every system, as in `"cuda:0,1"`, or the CPU as several ranks, as in `"ranks:4"` (see [`DeviceOptions::ranks`]). As long as somebody holds it, everybody who asks for the same
 /// name gets the same device.
 ///
 /// ```
@@ -258,6 +268,7 @@ pub fn open_with(name: &str, options: DeviceOptions) -> Result<Device> {
         None => (name, options),
     };
     check_ranks(backend, &options)?;
+    check_list(backend, options.device.as_deref())?;
     let key = (backend.to_owned(), options);
     let known = |registry: &Registry| registry.open.get(&key).and_then(WeakDevice::upgrade);
     let provider = {

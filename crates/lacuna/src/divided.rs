@@ -16,8 +16,21 @@ pub(crate) fn group(ranks: usize) -> Result<Group> {
     Ok(Group::new(parts)?.whole_below(WHOLE_BELOW))
 }
 
+/// GPUs of this host, by their indices, each a rank.
+///
+/// # Errors
+/// As [`lacuna_cuda::Cuda::with`].
+#[cfg(feature = "cuda")]
+pub(crate) fn gpus(devices: &[usize]) -> Result<Group> {
+    use lacuna_cuda::{Cuda, CudaOptions};
+    let part = |device: &usize| -> Result<Box<dyn lacuna_engine::Divided>> {
+        Ok(Box::new(Cuda::part(&CudaOptions::default().device(device.to_string()))?))
+    };
+    Ok(Group::new(devices.iter().map(part).collect::<Result<_>>()?)?.whole_below(WHOLE_BELOW))
+}
+
 /// Levels of a multigrid method with fewer rows are kept whole by every rank: they cost more messages than arithmetic.
-#[cfg(feature = "cpu")]
+#[cfg(any(feature = "cpu", feature = "cuda"))]
 const WHOLE_BELOW: usize = 65_536;
 
 /// A rank on one thread of the CPU.

@@ -69,6 +69,7 @@
 mod advise;
 mod applied;
 mod arrays;
+mod device_list;
 mod devices;
 #[cfg(feature = "ranks")]
 mod divided;

@@ -13,8 +13,8 @@ pub(crate) struct PlaceArgs {
     /// The backend [default: the best one that is built in and has a device]
     #[arg(long, value_name = "NAME")]
     pub(crate) backend: Option<String>,
-    /// The device: its index in the list of `lacuna devices`, a part of its name, or auto; opencl also
-    /// accepts gpu and cpu
+    /// The device: its index in the list of `lacuna devices`, a part of its name, or auto; opencl also accepts gpu and cpu,
+    /// cuda several that share every system, as in 0,1
     #[arg(long, value_name = "INDEX|NAME|auto", allow_negative_numbers = true)]
     pub(crate) device: Option<String>,
     /// Threads of the CPU [default: all cores]
