@@ -12,10 +12,16 @@
 struct Part {
     u32 segments, dots; // of the whole system
     u32 first, end;     // of the part
-    u32 trees, pad;
+    u32 trees, maxima;  // the sums from `maxima` on are maxima
     u64 out; // for each sum, for each subtree
     u32 tree_first[MOST_TREES], tree_size[MOST_TREES];
 };
+
+// The sum, or the largest, of `count` segment sums or sums of 256 from `at` on, in lane 0. Overwrites those of more than 256.
+template <typename Join, typename T> LACUNA_FN T subtree(T *sums, u32 at, u32 count) {
+    const u32 base = at / SEGMENT * SEGMENT;
+    return count > SEGMENT ? sum_levels<Join>(sums + at, count) : pair_sum_within<Join>(sums + base, at - base, at - base + count);
+}
 
 template <typename T> LACUNA_FN void part_sums(const Common &c, const Part &p) {
     __shared__ bool last;
@@ -27,7 +33,9 @@ template <typename T> LACUNA_FN void part_sums(const Common &c, const Part &p) {
     T *partial = (T *)c.partial, *group = (T *)c.group;
     for (u32 task = blockIdx.x * WARPS + warp; task < own * p.dots; task += gridDim.x * WARPS) {
         const u32 d = task / own, g = low + task % own, first = g * SEGMENT;
-        const T sum = pair_sum(partial + d * room_of(p.segments) + first, min(p.segments - first, SEGMENT));
+        const u32 count = min(p.segments - first, SEGMENT);
+        const T *sums = partial + d * room_of(p.segments) + first;
+        const T sum = d >= p.maxima ? pair_maximum(sums, count) : pair_sum(sums, count);
         if (lane == 0) group[d * room_of(groups) + place_of(g)] = sum;
     }
     u32 *tickets = (u32 *)c.tickets;
@@ -44,13 +52,9 @@ template <typename T> LACUNA_FN void part_sums(const Common &c, const Part &p) {
         const u32 d = task / p.trees, first = p.tree_first[task % p.trees], size = p.tree_size[task % p.trees];
         const bool of_groups = size > SEGMENT;
         const u32 all = of_groups ? groups : p.segments, at = of_groups ? first / SEGMENT : first;
-        const u32 count = min(of_groups ? size / SEGMENT : size, all - at), base = at / SEGMENT * SEGMENT;
+        const u32 count = min(of_groups ? size / SEGMENT : size, all - at);
         T *sums = (of_groups ? group : partial) + d * room_of(all);
-        T sum;
-        if (count > SEGMENT)
-            sum = sum_levels(sums + at, count);
-        else
-            sum = pair_sum_within(sums + base, at - base, at - base + count);
+        const T sum = d >= p.maxima ? subtree<Maximum>(sums, at, count) : subtree<Sum>(sums, at, count);
         if (lane == 0) ((T *)p.out)[task] = sum;
     }
 }

@@ -41,6 +41,7 @@ typedef Complex<double> c64;
     LACUNA_FN R quotient(R a, R b) { return a / b; }                                                                 \
     LACUNA_FN R root(R a) { return SQRT(a); }                                                                        \
     LACUNA_FN R dot_term(R a, R b) { return a * b; }                                                                 \
+    LACUNA_FN R square(R a) { return a * a; }                                                                        \
     LACUNA_FN double re_of(R a) { return double(a); }                                                                \
     LACUNA_FN bool is_zero(R a) { return a == R(0); }                                                                \
     LACUNA_FN bool is_finite(R a) { return a - a == R(0); }
@@ -93,9 +94,22 @@ template <typename R> LACUNA_FN Complex<R> root(Complex<R> a) {
     return complex(other, copysign_real(half, a.im));
 }
 template <typename R> LACUNA_FN Complex<R> dot_term(Complex<R> a, Complex<R> b) { return mul(conj_of(a), b); }
+template <typename R> LACUNA_FN Complex<R> square(Complex<R> a) { return complex(dot_term(a, a).re, R(0)); }
 template <typename R> LACUNA_FN double re_of(Complex<R> a) { return double(a.re); }
 template <typename R> LACUNA_FN bool is_zero(Complex<R> a) { return a.re == R(0) && a.im == R(0); }
 template <typename R> LACUNA_FN bool is_finite(Complex<R> a) { return is_finite(a.re) && is_finite(a.im); }
+
+// How two terms of a reduction become one. Of a maximum the larger, NaN if one is; 0 is added, so that -0 for a missing term
+// leaves +0.
+struct Sum {
+    template <typename T> static LACUNA_FN T of(T a, T b) { return add(a, b); }
+};
+struct Maximum {
+    template <typename T> static LACUNA_FN T of(T a, T b) {
+        double re = re_of(a);
+        return add(re >= re_of(b) || re != re ? a : b, zero_of((T *)nullptr));
+    }
+};
 
 template <typename T> LACUNA_FN T zero() { return zero_of((T *)nullptr); }
 template <typename T> LACUNA_FN T number(double re) { return from_real((T *)nullptr, re); }

@@ -1,7 +1,7 @@
 // multi_axpy_dot: updates, then dot products of the new values, then cell instructions.
 //
-// Formula: dst[i] <- sum of c f[i] v[i]; cell <- sum of conj(a[i]) b[i], where b may have a factor too; any number of
-// each, from a table.
+// Formula: dst[i] <- sum of c f[i] v[i]; cell <- sum of conj(a[i]) b[i], where b may have a factor too, or the largest
+// |a[i]|^2; any number of each, from a table.
 // Bytes per row: one number for each vector read and each vector written. Launch shape: see sweep.cuh.
 #include "sweep.cuh"
 

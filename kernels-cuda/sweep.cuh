@@ -62,6 +62,7 @@ struct StreamOp {
     u32 terms, loads, stores, dots;
     u32 slots, lanes, columns, h;
     u32 add, dot_cells_follow; // dot_cells_follow: cell of sum d is h + d
+    u32 maxima, pad;           // the sums from this one on are maxima
     u32 sizes[2];              // the sizes among the arguments of a matrix's format
     u32 first, end;            // the segments that are computed
     u64 x, arrays[4];          // the operand of a product and the arrays of its matrix; a basis is arrays[0]
@@ -76,6 +77,17 @@ struct StreamOp {
 
 LACUNA_FN bool is_next(const Common &c, const StreamOp &op) {
     return c.alone || ((const u64 *)c.control)[LACUNA_CONTROL_NEXT] == op.op;
+}
+
+// Maxima are rare: apart, so that they take no registers of sums.
+template <typename T> __device__ __noinline__ T segment_maximum(const T *terms) {
+    T e[8];
+#pragma unroll
+    for (u32 k = 0; k < 8; k++) e[k] = terms[threadIdx.x % WARP + WARP * k];
+    return segment_sum<Maximum>(e);
+}
+template <typename T> __device__ __noinline__ T pair_maximum(const T *sums, u32 count) {
+    return pair_sum<Maximum>(sums, count);
 }
 
 // The consecutive segments of this block.
@@ -130,34 +142,43 @@ LACUNA_FN void sweep_rows(const Common &c, const StreamOp &op, u32 segment, T *s
         if (live) {
             T b = mine[op.dot_b[d] * BLOCK];
             if (op.dot_factor[d] != NO_SLOT) b = mul(mine[op.dot_factor[d] * BLOCK], b);
-            term = dot_term(mine[op.dot_a[d] * BLOCK], b);
+            term = d >= op.maxima ? square(b) : dot_term(mine[op.dot_a[d] * BLOCK], b);
         }
         terms[d * BLOCK + tid] = term;
     }
     __syncthreads();
     T *partial = (T *)c.partial + place_of(segment);
     for (u32 d = tid / WARP; d < op.dots; d += WARPS) {
-        T e[8];
+        T sum;
+        if (d >= op.maxima) {
+            sum = segment_maximum(terms + d * BLOCK);
+        } else {
+            T e[8];
 #pragma unroll
-        for (u32 k = 0; k < 8; k++) e[k] = terms[d * BLOCK + tid % WARP + WARP * k];
-        T sum = segment_sum(e);
+            for (u32 k = 0; k < 8; k++) e[k] = terms[d * BLOCK + tid % WARP + WARP * k];
+            sum = segment_sum(e);
+        }
         if (tid % WARP == 0) partial[d * room_of(op.segments)] = sum;
     }
 }
 
 // The sum of `count` sums by neighbouring pairs, in lane 0. Overwrites them.
-template <typename T> LACUNA_FN T sum_levels(T *sums, u32 count) {
+template <typename Join, typename T> LACUNA_FN T sum_levels(T *sums, u32 count) {
     while (count > SEGMENT) {
         u32 next = (count + SEGMENT - 1) / SEGMENT;
         for (u32 g = 0; g < next; g++) {
-            T sum = pair_sum(sums + g * SEGMENT, count - g * SEGMENT);
+            T sum = pair_sum<Join>(sums + g * SEGMENT, count - g * SEGMENT);
             __syncwarp();
             if (threadIdx.x % WARP == 0) sums[place_of(g)] = sum; // among those just summed, or before them
             __syncwarp();
         }
         count = next;
     }
-    return pair_sum(sums, count);
+    return pair_sum<Join>(sums, count);
+}
+
+template <typename T> __device__ __noinline__ T maximum_levels(T *sums, u32 count) {
+    return sum_levels<Maximum>(sums, count);
 }
 
 // The last block to end sums what is left, sets the cells and continues the program. Every thread calls it.
@@ -176,9 +197,10 @@ template <typename T> __device__ __noinline__ void conclude(const Common &c, con
     }
     for (u32 d = warp; d < op.dots; d += WARPS) {
         T sum;
-        if (op.groups > 1)
-            sum = sum_levels((T *)c.group + d * room_of(op.groups), op.groups);
-        else
+        if (op.groups > 1) {
+            T *sums = (T *)c.group + d * room_of(op.groups);
+            sum = d >= op.maxima ? maximum_levels(sums, op.groups) : sum_levels<Sum>(sums, op.groups);
+        } else
             sum = ((const T *)(op.segments > 1 ? c.group : c.partial))[d * room_of(1)];
         if (tid % WARP == 0) cells[op.dot_cells_follow ? op.h + d : op.dot_cell[d]] = sum;
     }
@@ -216,7 +238,8 @@ template <typename T> LACUNA_FN void finish(const Common &c, const StreamOp &op,
             __threadfence();
             if (tid == 0) tickets[1 + g] = 0;
             for (u32 d = tid / WARP; d < op.dots; d += WARPS) {
-                T sum = pair_sum((const T *)c.partial + d * room_of(op.segments) + first, count);
+                const T *sums = (const T *)c.partial + d * room_of(op.segments) + first;
+                T sum = d >= op.maxima ? pair_maximum(sums, count) : pair_sum(sums, count);
                 if (tid % WARP == 0) ((T *)c.group)[d * room_of(op.groups) + place_of(g)] = sum;
             }
             __syncthreads();

@@ -41,11 +41,11 @@ static inline void dots_of_segment(const Place *p, ulong v, ulong stride, uint c
                     const number term = dot_term(terms[b][MINE(e)], own[MINE(e)]);
                     terms[b][MINE(e)] = e < count ? term : ZERO;
                 }
-                work[b * THREADS + ITEM] = SUM_OF(terms[b]);
+                work[b * THREADS + ITEM] = SUM_OF(false, terms[b]);
             }
         }
 #endif
-        sum_segments(work, batch, partials, first_sum + j, segments, first);
+        sum_segments(work, batch, partials, first_sum + j, NO_MAXIMA, segments, first);
     }
 }
 

@@ -1,7 +1,7 @@
 // A pass: all its updates and dot products in one sweep over memory, then its instructions.
 //
 // Formula: dst[i] <- sum of coefficient * factor[i] * vector[i], update by update; cell <- sum of conj(a[i]) b[i],
-// where b may have a factor too.
+// where b may have a factor too, or the largest |a[i]|^2.
 // Bytes moved per row: each vector whose old value is read, once; each vector that is written, once; also one partial
 // sum for each dot product and 256 rows.
 // Launch shape: work-groups of one team in a grid-stride loop over segments of 256 elements; if LACUNA_CPU is 1, one
@@ -15,7 +15,7 @@
 typedef struct {
     const Place *place;
     uint op, slot_cap, first_word, cached_loads;
-    uint loads, load_count, updates, update_count, stores, store_count, dots, dot_count;
+    uint loads, load_count, updates, update_count, stores, store_count, dots, dot_count, maxima;
     __local const uint *words;
     __local const ulong *homes;
     __local const number *coefficients;
@@ -26,7 +26,7 @@ static inline Sweep sweep_of(const Place *p, uint op, uint slot_cap, __local num
     Sweep s = { p, op, slot_cap, OP(*p, op, LACUNA_OP_SLOTS), 0, OP(*p, op, LACUNA_OP_LOADS),
         OP(*p, op, LACUNA_OP_LOAD_COUNT), OP(*p, op, LACUNA_OP_UPDATES), OP(*p, op, LACUNA_OP_UPDATE_COUNT),
         OP(*p, op, LACUNA_OP_STORES), OP(*p, op, LACUNA_OP_STORE_COUNT), OP(*p, op, LACUNA_OP_DOTS),
-        OP(*p, op, LACUNA_OP_DOT_COUNT), 0, 0, 0 };
+        OP(*p, op, LACUNA_OP_DOT_COUNT), maxima_of(p, op), 0, 0, 0 };
 #if !LACUNA_CPU
     // Vector addresses, coefficients, words: from those that name slots to the last one of a dot product.
     const uint terms = OP(*p, op, LACUNA_OP_TERM_COUNT), slots = OP(*p, op, LACUNA_OP_SLOT_COUNT);
@@ -208,11 +208,14 @@ static inline void dots(const Sweep *s, uint segment, uint count, uint segments,
             const uint at = s->dots + (sum + b) * LACUNA_DOT_WORDS;
             const uint sa = WORD(at + LACUNA_DOT_A), sb = WORD(at + LACUNA_DOT_B);
             const uint sf = WORD(at + LACUNA_DOT_FACTOR);
+            const bool maximum = MAXIMUM(sum + b, s->maxima);
 #if LACUNA_CPU
             OPERAND(va, sa);
             OPERAND(vb, sb);
             __local number *w = work + b * SEGMENT;
-            if (sf == LACUNA_NONE) {
+            if (maximum) {
+                EACH(e, count) { w[e] = square(OF(vb, sb, e)); }
+            } else if (sf == LACUNA_NONE) {
                 EACH(e, count) { w[e] = dot_term(OF(va, sa, e), OF(vb, sb, e)); }
             } else {
                 OPERAND(factors, sf);
@@ -229,14 +232,14 @@ static inline void dots(const Sweep *s, uint segment, uint count, uint segments,
                 }
                 number terms[ELEMENTS];
                 EACH(e, count) {
-                    terms[MINE(e)] = dot_term(OF(va, sa, e), OF(vb, sb, e));
+                    terms[MINE(e)] = maximum ? square(OF(vb, sb, e)) : dot_term(OF(va, sa, e), OF(vb, sb, e));
                     terms[MINE(e)] = e < count ? terms[MINE(e)] : ZERO;
                 }
-                work[b * THREADS + ITEM] = SUM_OF(terms);
+                work[b * THREADS + ITEM] = SUM_OF(maximum, terms);
             }
 #endif
         }
-        sum_segments(work, batch, partials, sum, segments, first);
+        sum_segments(work, batch, partials, sum, s->maxima, segments, first);
     }
 }
 

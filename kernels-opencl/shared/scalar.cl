@@ -184,8 +184,15 @@ typedef number Fetched;
 // A term of a dot product.
 static inline number dot_term(number a, number b) { return times(conjugate(a), b); }
 
+// A term of a maximum: of a dot product of a number with itself, without the imaginary part that rounding may leave.
+static inline number square(number a) { return from_real(RE(dot_term(a, a))); }
+// Two terms of a reduction as one. Of a maximum that is the larger, NaN if one is; 0 is added, so that -0 for a missing
+// term leaves +0.
+static inline number join(bool maximum, number a, number b) {
+    return maximum ? (RE(a) >= RE(b) || RE(a) != RE(a) ? a : b) + ZERO : a + b;
+}
+
 // Eight terms of a segment, `step` apart, by halving; and eight segment sums by neighbouring pairs.
-#define SUM_8(e0, e1, e2, e3, e4, e5, e6, e7) \
-    ((((e0) + (e4)) + ((e2) + (e6))) + (((e1) + (e5)) + ((e3) + (e7))))
-#define PAIRS_8(e0, e1, e2, e3, e4, e5, e6, e7) \
-    ((((e0) + (e1)) + ((e2) + (e3))) + (((e4) + (e5)) + ((e6) + (e7))))
+#define SUM_8(m, e0, e1, e2, e3, e4, e5, e6, e7) PAIRS_8(m, e0, e4, e2, e6, e1, e5, e3, e7)
+#define PAIRS_8(m, e0, e1, e2, e3, e4, e5, e6, e7) \
+    join(m, join(m, join(m, e0, e1), join(m, e2, e3)), join(m, join(m, e4, e5), join(m, e6, e7)))

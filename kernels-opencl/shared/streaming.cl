@@ -75,15 +75,16 @@ static inline void combine_streaming(const Share *s, GATHERED v, ulong stride, _
 }
 
 // Stores what a lane's rows of a unit add to a sum, for the next exchange; if units are segments, the sum itself.
-static inline void keep_sum(const Share *s, uint sum, uint unit, const number *e) {
+static inline void keep_sum(const Share *s, uint sum, uint unit, const number *e, bool m) {
     const uint at = sum * s->mine + unit / SHARE - s->from;
 #if LACUNA_SHARE == 1
-    const number total = warp_sum(e);
+    const number total = warp_sum(e, m);
     if (WARP_LANE == 0) {
         s->got[at] = total;
     }
 #else
-    s->rows_at[(at * SHARE + unit % SHARE) * 32 + WARP_LANE] = PER == 4 ? (e[0] + e[2 % PER]) + (e[1 % PER] + e[3 % PER]) : e[0] + e[1 % PER];
+    s->rows_at[(at * SHARE + unit % SHARE) * 32 + WARP_LANE] = PER == 4
+        ? join(m, join(m, e[0], e[2 % PER]), join(m, e[1 % PER], e[3 % PER])) : join(m, e[0], e[1 % PER]);
 #endif
 }
 
@@ -110,7 +111,7 @@ static inline void project_streaming(const Share *s, GATHERED v, ulong stride, u
                 for (uint r = 0; r < 8; r++) {
                     e[r] = base + 32 * r < n ? dot_term(FETCHED(at, k == 0 ? a[r] : b[r]), w[r]) : ZERO;
                 }
-                const number sum = warp_sum(e);
+                const number sum = warp_sum(e, false);
                 if (WARP_LANE == 0) {
                     s->got[(slot + j + k) * s->mine + segment - s->from] = sum;
                 }
@@ -126,17 +127,19 @@ static inline void project_streaming(const Share *s, GATHERED v, ulong stride, u
 
 // Publishes the sums of this work-group's segments, after what it wrote to operands. The first `kept` sums are those of
 // `keep_sum`.
-static inline __global ulong *show_sums(const Share *s, State *state, uint dots, uint kept) {
+static inline __global ulong *show_sums(const Share *s, State *state, uint dots, uint kept, uint maxima) {
     state->epoch += 1;
     __global ulong *words = half_of(s, state->epoch);
     BARRIER();
 #if LACUNA_SHARE > 1
     for (uint p = WARP; p < kept * s->mine; p += WARPS) {
         __local const number *parts = s->rows_at + p * SHARE * 32 + WARP_LANE;
-        number sum = SHARE == 4 ? (parts[0] + parts[64 % STEP]) + (parts[32] + parts[96 % STEP]) : parts[0] + parts[32];
+        const bool m = MAXIMUM(maxima, p / s->mine);
+        number sum = SHARE == 4 ? join(m, join(m, parts[0], parts[64 % STEP]), join(m, parts[32], parts[96 % STEP]))
+            : join(m, parts[0], parts[32]);
 #pragma unroll
         for (uint d = 16; d > 0; d /= 2) {
-            sum = sum + across(sum, d);
+            sum = join(m, sum, across(sum, d));
         }
         if (WARP_LANE == 0) {
             s->got[p] = sum;
@@ -166,12 +169,12 @@ static inline void collected(State *state, uint count) {
 }
 
 // Waits for the sums of all groups and puts them in `work`.
-static inline void collect_streaming(const Share *s, State *state, uint dots, uint kept) {
-    __global ulong *words = show_sums(s, state, dots, kept), *upper = words + s->upper;
+static inline void collect_streaming(const Share *s, State *state, uint dots, uint kept, uint maxima) {
+    __global ulong *words = show_sums(s, state, dots, kept, maxima), *upper = words + s->upper;
     const uint group = get_group_id(0), groups = get_num_groups(0), chunks = LACUNA_CHUNKS;
     for (uint u = group + groups * WARP; u < dots * chunks; u += groups * WARPS) {
         number sum;
-        collect_chunk(s, words, state->epoch, u / chunks, 1, u % chunks, &sum);
+        collect_chunk(s, words, state->epoch, u / chunks, 1, u % chunks, &sum, maxima);
         if (WARP_LANE == 0) {
             if (state->dirty) {
                 FENCE();
@@ -193,7 +196,7 @@ static inline void collect_streaming(const Share *s, State *state, uint dots, ui
             }
         } while (!there);
         __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
-        const number sum = pair_sum(e, UPPER_PIECES, UPPER_SPREAD);
+        const number sum = pair_sum(e, UPPER_PIECES, UPPER_SPREAD, MAXIMUM(maxima, d));
         if (WARP_LANE == 0) {
             s->work[d] = sum;
         }
@@ -202,11 +205,11 @@ static inline void collect_streaming(const Share *s, State *state, uint dots, ui
 }
 
 // The same for few sums: every work-group waits for all of them, and `work` holds them chunk by chunk.
-static inline void collect_few(const Share *s, State *state, uint dots, uint kept) {
-    __global ulong *words = show_sums(s, state, dots, kept);
+static inline void collect_few(const Share *s, State *state, uint dots, uint kept, uint maxima) {
+    __global ulong *words = show_sums(s, state, dots, kept, maxima);
     if (WARP < dots * LACUNA_CHUNKS) {
         number sum;
-        collect_chunk(s, words, state->epoch, WARP / LACUNA_CHUNKS, 1, WARP % LACUNA_CHUNKS, &sum);
+        collect_chunk(s, words, state->epoch, WARP / LACUNA_CHUNKS, 1, WARP % LACUNA_CHUNKS, &sum, maxima);
         if (WARP_LANE == 0) {
             s->work[WARP] = sum;
         }

@@ -49,7 +49,7 @@ pub use paste::paste;
 macro_rules! every_case {
     (($($callback:tt)*) $($before:tt)*) => {
         $($callback)*! { $($before)*
-            passes: canonical_sums sums_in_a_loop every_form_of_term aliasing updates_in_order lengths large
+            passes: canonical_sums sums_in_a_loop maxima maxima_in_a_loop every_form_of_term aliasing updates_in_order lengths large
                 wide_passes many_passes_in_a_row formulas_around;
             products: shapes lanes riding_passes own_format;
             formats: shapes structures stencils grids long_rows few_heavy_rows large not_finite adjoints solves;

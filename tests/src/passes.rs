@@ -27,6 +27,33 @@ pub fn canonical_sums<T: Scalar>(make: fn() -> Device) {
     });
 }
 
+/// Maxima with lengths around the boundaries of segments, beside sums in the same pass: of numbers with very different magnitudes,
+/// of zeros of both signs, and with NaN or an infinite element at either end.
+pub fn maxima<T: Scalar>(make: fn() -> Device) {
+    on_both!(make, "maxima", |dev| {
+        let mut trace = Trace::new();
+        for (seed, n) in LENGTHS.into_iter().enumerate() {
+            let mut rng = Rng::new(seed as u64);
+            let (a, b) = (rng.spread::<T>(n, 12), upload(dev, &rng.vector::<T>(n)));
+            let with = |at: usize, value: f64| {
+                let mut a = a.clone();
+                a.iter_mut().skip(at).take(1).for_each(|v| *v = T::from_parts(value, 1.0));
+                upload(dev, &a)
+            };
+            let last = n.saturating_sub(1);
+            let [nan, late] = [with(0, f64::NAN), with(last, f64::NAN)];
+            let [infinite, zeros] = [with(last, f64::NEG_INFINITY), upload(dev, &vec![-T::zero(); n])];
+            let (a, c) = (upload(dev, &a), cells_of(dev, &[T::one(); 8]));
+            let pass =
+                Pass::new("maxima").largest(c[0], a).dot(c[1], a, a).largest(c[2], nan).largest(c[3], late);
+            let pass = pass.largest(c[4], infinite).dot(c[5], a, b).largest(c[6], zeros).largest(c[7], a);
+            dev.multi_axpy_dot(pass).unwrap();
+            trace.cells(dev, format!("n = {n}: a, <a,a>, NaN first, NaN last, infinite, <a,b>, -0, a"), &c);
+        }
+        trace
+    });
+}
+
 /// Numbers of segments around what a lane, a warp and a work-group of a GPU take, and what one exchange does.
 const SEGMENTS: [usize; 12] = [1, 2, 3, 5, 8, 33, 70, 129, 132, 257, 600, 2100];
 
@@ -46,6 +73,33 @@ pub fn sums_in_a_loop<T: Scalar>(make: fn() -> Device) {
                     k.each(|k| k.multi_axpy_dot(sums.dot(c[3], b, b).count(c[3])));
                 });
                 trace.cells(dev, format!("n = {n}: <a,b> <1,-0> <b,b>"), &c[1..]);
+            }
+        }
+        trace
+    });
+}
+
+/// Maxima in a loop, of what the pass has just computed, between sums: alone, and in a pass that follows a product by itself.
+pub fn maxima_in_a_loop<T: Scalar>(make: fn() -> Device) {
+    on_both!(make, "maxima in a loop", |dev| {
+        let mut trace = Trace::new();
+        for segments in SEGMENTS {
+            for n in [SEGMENT * segments, SEGMENT * (segments - 1) + 1] {
+                let mut rng = Rng::new(n as u64);
+                let [a, b, zeros] = [12, 0, 0].map(|spread| upload(dev, &rng.spread::<T>(n, spread)));
+                let c = cells_of(dev, &rng.vector::<T>(6));
+                run(dev, 2, |k| {
+                    let pass = Pass::new("maxima").set(b, b + c[0] * a).set(zeros, Formula::value(T::zero()));
+                    let pass = pass.largest(c[1], b).dot(c[2], a, b).largest(c[3], zeros).largest(c[4], a);
+                    k.each(|k| k.multi_axpy_dot(pass.dot(c[5], b, b).count(c[1])));
+                });
+                trace.cells(dev, format!("n = {n}: b, <a,b>, 0, a, <b,b>"), &c[1..]);
+                // Passes of forms that have a sum in the same place.
+                dev.multi_axpy_dot(Pass::new("alone").largest(c[1], a)).unwrap();
+                let step = || Pass::new("step").set(b, b + c[0] * a).set(zeros, zeros - c[0] * b);
+                dev.multi_axpy_dot(step().largest(c[2], zeros)).unwrap();
+                dev.multi_axpy_dot(step().dot(c[3], zeros, zeros).largest(c[4], zeros)).unwrap();
+                trace.cells(dev, format!("n = {n}: a, zeros, <zeros,zeros>, zeros"), &c[1..]);
             }
         }
         trace

@@ -42,6 +42,7 @@ struct RandomPass {
     before: Vec<(usize, Scalars)>,
     updates: Vec<(usize, Vec<RandomTerm>)>,
     dots: Vec<(usize, usize, Option<usize>, usize)>,
+    maxima: Vec<(usize, usize)>,
     after: Vec<(usize, Scalars)>,
 }
 
@@ -84,9 +85,16 @@ fn random_pass(updates: std::ops::Range<usize>) -> BoxedStrategy<RandomPass> {
         vec((0..CELLS, scalars()), 0..3),
         vec((0..VECTORS, vec(term.boxed(), 0..5)), updates),
         vec((0..CELLS, 0..VECTORS, perhaps_a_factor(), 0..VECTORS), 0..4),
+        vec((0..CELLS, 0..VECTORS), 0..2),
         vec((0..CELLS, scalars()), 0..3),
     )
-        .prop_map(|(before, updates, dots, after)| RandomPass { before, updates, dots, after })
+        .prop_map(|(before, updates, dots, maxima, after)| RandomPass {
+            before,
+            updates,
+            dots,
+            maxima,
+            after,
+        })
         .boxed()
 }
 
@@ -147,6 +155,9 @@ impl RandomPass {
                 None => b,
             };
             pass = pass.dot(c[*cell], v[*a], b);
+        }
+        for (cell, of) in &self.maxima {
+            pass = pass.largest(c[*cell], v[*of]);
         }
         for (cell, formula) in &self.after {
             pass = pass.eval(c[*cell], formula.formula(c));

@@ -10,7 +10,7 @@ use crate::run::share::{self, Share};
 use crate::spmv::{Stored, hyb};
 use crate::{Cpu, Planned, find};
 use lacuna_engine::cells::{Instr, Machine};
-use lacuna_engine::division::{Subtree, tree_sums};
+use lacuna_engine::division::{Subtree, tree_maxima, tree_sums};
 use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::{
     Divided, Error, HostStore, OpAt, PlanId, Program, Result, Scalar, State, Vector, catching, with_each,
@@ -142,6 +142,10 @@ impl Divided for Cpu {
         let Planned { compiled, arena, .. } = find(&mut self.plans, plan, OPERATION)?;
         with_each!(arena, arena => step_at(compiled, &mut arena.threads, at).map(|(step, _)| step.sums()))
     }
+    fn maximum_count(&mut self, plan: PlanId, at: OpAt) -> Result<usize> {
+        let Planned { compiled, arena, .. } = find(&mut self.plans, plan, OPERATION)?;
+        with_each!(arena, arena => step_at(compiled, &mut arena.threads, at).map(|(step, _)| step.maxima()))
+    }
     fn before(&mut self, plan: PlanId, at: OpAt, state: State<'_>) -> Result<bool> {
         let Planned { compiled, arena, .. } = find(&mut self.plans, plan, OPERATION)?;
         with_each!(arena, arena => {
@@ -168,9 +172,14 @@ impl Divided for Cpu {
             let (step, _) = step_at(compiled, &mut arena.threads, at)?;
             let (count, sums) = (step.n.div_ceil(SEGMENT), step.sums());
             if count > 0 {
-                for of_segments in arena.sums[..count * sums].chunks_exact(count) {
-                    tree_sums(trees.iter().copied(), of_segments)
-                        .for_each(|sum| to.extend_from_slice(bytemuck::bytes_of(&sum)));
+                let mut append = |sum| to.extend_from_slice(bytemuck::bytes_of(&sum));
+                let all = arena.sums[..count * sums].chunks_exact(count).enumerate();
+                for (sum, of_segments) in all {
+                    let trees = trees.iter().copied();
+                    match sum < sums - step.maxima() {
+                        true => tree_sums(trees, of_segments).for_each(&mut append),
+                        false => tree_maxima(trees, of_segments).for_each(&mut append),
+                    }
                 }
             }
             Ok(())

@@ -79,7 +79,7 @@ struct PartSums {
     first: u32,
     end: u32,
     trees: u32,
-    pad: u32,
+    maxima: u32,
     out: Address,
     tree_first: [u32; MOST_TREES],
     tree_size: [u32; MOST_TREES],
@@ -309,6 +309,11 @@ impl Divided for Cuda {
     fn sum_count(&mut self, plan: PlanId, at: OpAt) -> Result<usize> {
         Ok(find(&mut self.plans, plan)?.at(at)?.cells.len())
     }
+    fn maximum_count(&mut self, plan: PlanId, at: OpAt) -> Result<usize> {
+        let Work::Kernels(steps) = &find(&mut self.plans, plan)?.at(at)?.work else { return Ok(0) };
+        // Those of a pass, which the last kernel computes.
+        Ok(steps.last().map_or(0, |step| step.launch.op.dots.saturating_sub(step.launch.op.maxima) as usize))
+    }
     fn before(&mut self, plan: PlanId, at: OpAt, state: State<'_>) -> Result<bool> {
         let Cuda { plans, store, driver, .. } = self;
         let part = find(plans, plan)?.at(at)?;
@@ -371,7 +376,7 @@ impl Divided for Cuda {
                 first: first.first as u32,
                 end: end as u32,
                 trees: trees.len() as u32,
-                pad: 0,
+                maxima: op.maxima,
                 out: parts.sums.address() + out as u64,
                 tree_first: [0; MOST_TREES],
                 tree_size: [0; MOST_TREES],

@@ -65,6 +65,9 @@ pub(crate) struct StreamOp {
     h: u32,
     add: u32,
     dot_cells_follow: u32,
+    /// The sums from this one on are maxima.
+    pub(crate) maxima: u32,
+    pad: u32,
     sizes: [u32; 2],
     /// The segments that are computed.
     pub(crate) first: u32,
@@ -243,6 +246,8 @@ pub(crate) fn step(store: &Store, e: &Encoded, op: u32, name: &str) -> Result<Op
         h: field(OP_H),
         add: field(OP_ADD),
         dot_cells_follow: 0,
+        maxima: if field(OP_MAXIMA) > 0 { field(OP_DOT_COUNT) - field(OP_MAXIMA) } else { NONE },
+        pad: 0,
         sizes: [0; 2],
         first: 0,
         end: segments(n),

@@ -36,6 +36,11 @@ pub trait Divided: Backend {
     /// # Errors
     /// [`crate::Error::Stale`], as for all methods with a plan.
     fn sum_count(&mut self, plan: PlanId, at: OpAt) -> Result<usize>;
+    /// How many of them, the last ones, are maxima.
+    ///
+    /// # Errors
+    /// As [`Divided::sum_count`].
+    fn maximum_count(&mut self, plan: PlanId, at: OpAt) -> Result<usize>;
     /// Evaluates the instructions before an operation. Returns whether it is to be run.
     ///
     /// # Errors
@@ -47,7 +52,7 @@ pub trait Divided: Backend {
     /// # Errors
     /// Device failures; [`crate::Error::Function`].
     fn part(&mut self, plan: PlanId, at: OpAt, segments: Range<usize>) -> Result<()>;
-    /// Appends the bytes of this part's subtree sums: for each sum in an order of the backend's own, for each subtree.
+    /// Appends the bytes of this part's subtree sums: for each sum in an order of the backend's own, maxima last, for each subtree.
     ///
     /// # Errors
     /// Device failures.

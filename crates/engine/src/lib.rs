@@ -59,7 +59,7 @@ pub use run::cache::Cached;
 pub use run::fork::Process;
 pub use run::host::{HostFunction, HostOperator, HostResult, catching, watched};
 pub use run::load::crowded;
-pub use run::reference::{Reference, add_term, dot_product};
+pub use run::reference::{Reference, add_term, dot_product, largest};
 pub use run::store::{HostStore, check_rows, numbers};
 pub use run::workers::Workers;
 pub use scope::Scope;

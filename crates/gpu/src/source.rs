@@ -73,6 +73,7 @@ pub(crate) fn text(
         ("ONE", shape.one.into()),
         ("CHUNKS", shape.chunks),
         ("STREAMING", shape.streaming.into()),
+        ("MAXIMA", shape.maxima.into()),
         ("WAYS", shape.ways),
         ("MINE", shape.mine),
         ("PIECES", shape.words / shape.ways),

@@ -37,13 +37,14 @@ pub fn text(kind: NumberType, cpu: bool, nvidia: bool) -> String {
 }
 
 /// The same, with the kernel `program` limited to matrices of these formats, one bit for each code, and
-/// [`NARROW`].
+/// [`VARIANT`].
 fn text_for(kind: NumberType, cpu: bool, nvidia: bool, formats: u32) -> String {
     let group = if cpu { 1 } else { TEAM };
     let mut text = header(kind, cpu, nvidia, false, formats & NARROW != 0);
     for (name, value) in [
         ("FOLD", format!("{FOLD}u")),
-        ("FORMATS", format!("{}u", formats & !NARROW)),
+        ("FORMATS", format!("{}u", formats & !VARIANT)),
+        ("MAXIMA", u32::from(formats & MAXIMA != 0).to_string()),
         ("RARE", if nvidia { "__attribute__((noinline))" } else { "inline" }.to_owned()),
         ("GROUP", format!("__attribute__((reqd_work_group_size({group}, 1, 1)))")),
     ] {
@@ -52,20 +53,23 @@ fn text_for(kind: NumberType, cpu: bool, nvidia: bool, formats: u32) -> String {
     joined(text, &OPERATIONS)
 }
 
-/// An entry point of the library, with the formats it supports if it is `program`, and [`NARROW`].
+/// An entry point of the library, with the formats it supports if it is `program`, and [`VARIANT`].
 pub(crate) type Entry = (&'static str, u32);
 
-/// A bit besides those of formats: for programs with narrow vectors.
+/// Bits besides those of formats: for programs with narrow vectors, and for those with maxima.
 const NARROW: u32 = 1 << 31;
+const MAXIMA: u32 = 1 << 30;
+const VARIANT: u32 = NARROW | MAXIMA;
 
-/// The bit that an entry point for a program has besides those of formats.
-pub(crate) fn narrow_bit(encoded: &Encoded) -> u32 {
-    if encoded.has_narrow() { NARROW } else { 0 }
+/// The bits that an entry point for a program has besides those of formats.
+pub(crate) fn variant(encoded: &Encoded) -> u32 {
+    let bit = |has: bool, bit: u32| if has { bit } else { 0 };
+    bit(encoded.has_narrow(), NARROW) | bit(encoded.has_maxima(), MAXIMA)
 }
 
 /// Whether a built entry point can serve for another.
 pub(crate) fn serves(built: &Entry, wanted: &Entry) -> bool {
-    built.0 == wanted.0 && built.1 & wanted.1 == wanted.1 && (built.1 ^ wanted.1) & NARROW == 0
+    built.0 == wanted.0 && built.1 & wanted.1 == wanted.1 && (built.1 ^ wanted.1) & VARIANT == 0
 }
 
 /// The text with only these entry points: compiling all of them takes seconds.

@@ -48,7 +48,7 @@ const GROUPS_A_UNIT: usize = 4;
 impl OpenCl {
     /// The launches of every operation; `None` for one that has only instructions.
     pub(crate) fn launches(&mut self, encoded: &Encoded, operation: &str) -> Result<Vec<Option<Steps>>> {
-        let narrow = compiler::narrow_bit(encoded);
+        let narrow = compiler::variant(encoded);
         let mut entries = vec![("advance", narrow), ("sweep", narrow)];
         let mut stems = Vec::new();
         for op in 0..encoded.ops() {
@@ -186,7 +186,7 @@ impl OpenCl {
         (stem, range): (&'static str, Option<[u32; 2]>),
         operation: &str,
     ) -> Result<Kernel> {
-        let mut kernel = self.kernel(encoded.kind, (stem, compiler::narrow_bit(encoded)))?;
+        let mut kernel = self.kernel(encoded.kind, (stem, compiler::variant(encoded)))?;
         let (size, cells) = (encoded.kind.size(), encoded.cells.len());
         let work = compiler::work(encoded.kind, if self.segments_each { SEGMENT } else { TEAM });
         let table = self.table_bytes(encoded, op);

@@ -31,11 +31,11 @@ impl OpenCl {
         if compiler::work(kind, SEGMENT) + (cells + SEGMENT) * size > self.local_budget() {
             return Ok(None);
         }
-        let mut formats = compiler::narrow_bit(encoded);
+        let mut formats = compiler::variant(encoded);
         for a in &encoded.matrices {
             formats |= 1 << self.store.matrix_words(*a, operation)?[0];
         }
-        self.build(kind, &[("advance", compiler::narrow_bit(encoded)), ("program", formats)])?;
+        self.build(kind, &[("advance", compiler::variant(encoded)), ("program", formats)])?;
         let mut kernel = self.kernel(kind, ("program", formats))?;
         let args = [
             Arg::Word(encoded.cells.start),

@@ -121,7 +121,7 @@ impl OpenCl {
                     None => Execution::Launches(self.launches(&encoded, &operation)?),
                 };
                 self.compile_beside();
-                (execution, self.kernel(kind, ("advance", compiler::narrow_bit(&encoded)))?, awaited)
+                (execution, self.kernel(kind, ("advance", compiler::variant(&encoded)))?, awaited)
             }
         };
         let host = [0; 3].map(|_| vec![0; words]);

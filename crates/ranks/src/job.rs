@@ -31,6 +31,8 @@ pub(crate) struct Task {
     pub(crate) exchange: Exchange,
     /// Number of sums over all rows.
     pub(crate) sums: usize,
+    /// How many of them, the last ones, are maxima.
+    pub(crate) maxima: usize,
 }
 
 /// A matrix on the device.
@@ -136,7 +138,7 @@ impl Maker<'_> {
 
     fn task(&mut self, op: &Op, plan: PlanId, at: OpAt) -> Result<Task> {
         let division = self.lengths.division(op.n());
-        let sums = self.part.sum_count(plan, at)?;
+        let (sums, maxima) = (self.part.sum_count(plan, at)?, self.part.maximum_count(plan, at)?);
         let mut all_rows = false;
         let exchange = match &op.kind {
             OpKind::Sweep
@@ -166,7 +168,7 @@ impl Maker<'_> {
                 Exchange::Host(x, self.lengths.division(x.len), y)
             }
         };
-        Ok(Task { at, kind: op.sweep.kind(), division, all_rows, exchange, sums })
+        Ok(Task { at, kind: op.sweep.kind(), division, all_rows, exchange, sums, maxima })
     }
 
     /// What a product exchanges; `alone` if no updates and dot products ride on it.

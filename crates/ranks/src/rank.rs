@@ -4,6 +4,7 @@ use crate::job::{Exchange, Job, Task};
 use crate::lengths::Division;
 use crate::{Links, Tally, agreement};
 use lacuna_engine::division::finish_sum;
+use lacuna_engine::sum::maximum;
 use lacuna_engine::{
     Control, Divided, Error, Finish, History, Program, Progress, Result, Run, Section, State, Vector,
     next_section, with_number,
@@ -293,7 +294,7 @@ impl Rank {
     /// Finishes the sums of an operation from those of all ranks.
     fn sum(&mut self, job: &Job, task: &Task, finished: &mut Vec<u8>) -> Outcome {
         let began = Instant::now();
-        let Task { at, division, sums, kind, .. } = task;
+        let Task { at, division, sums, maxima, kind, .. } = task;
         let (me, ranks) = (self.links.rank(), self.links.ranks());
         let bytes = |rank: usize| sums * division.trees(rank).len() * kind.size();
         self.mine.clear();
@@ -320,7 +321,11 @@ impl Rank {
                     let values = all[first..first + trees.len() * size_of::<T>()].chunks_exact(size_of::<T>());
                     trees.iter().copied().zip(values.map(bytemuck::pod_read_unaligned::<T>))
                 });
-                finished.extend_from_slice(bytemuck::bytes_of(&finish_sum(of_all)));
+                let finish = match sum < sums - maxima {
+                    true => finish_sum(of_all),
+                    false => maximum(of_all.map(|(_, largest)| largest)),
+                };
+                finished.extend_from_slice(bytemuck::bytes_of(&finish));
             }
         });
         self.tally.messages += began.elapsed();

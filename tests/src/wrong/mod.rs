@@ -38,6 +38,10 @@ faults! {
     RidingSumsBackwards
     /// So is every second one, as if threads took turns at random.
     SumsAtRandom
+    /// A maximum is a sum.
+    MaximaSummed
+    /// A maximum leaves out what is NaN.
+    NanLeftOut
     /// An update multiplies and adds where it should round once.
     FmaSplit
     /// A row sum leaves out a lane of columns.
@@ -95,6 +99,8 @@ fn noticing(group: &str) -> &'static [(&'static str, &'static [Fault])] {
     match group {
         "passes" => &[
             ("canonical_sums", &[SumsBackwards]),
+            ("maxima", &[MaximaSummed, NanLeftOut]),
+            ("maxima_in_a_loop", &[MaximaSummed]),
             ("every_form_of_term", &[FmaSplit]),
             ("formulas_around", &[InstructionsEarly]),
         ],

@@ -5,7 +5,7 @@ use lacuna_engine::lower::{Sweep, Update};
 use lacuna_engine::reference::operation;
 use lacuna_engine::{
     Basis, Cells, HostStore, Matrix, OpKind, Result, Scalar, State, Triangle, Vector, add_term, dot_product,
-    not_triangular,
+    largest, not_triangular,
 };
 
 /// A fault, and what it remembers.
@@ -94,7 +94,10 @@ impl Faults {
         pass.updates().iter().try_for_each(|update| self.update(store, &machine.cells, update, name))?;
         for dot in pass.dots() {
             let rides = *kind != OpKind::Sweep;
-            let sum = self.dot(store, dot.a, dot.b, dot.factor, rides, name)?;
+            let sum = match dot.largest && !self.has(Fault::MaximaSummed) {
+                true => self.largest(store.slice::<T>(dot.a, name)?),
+                false => self.dot(store, dot.a, dot.b, dot.factor, rides, name)?,
+            };
             machine.cells[dot.cell as usize] = sum;
         }
         if !early {
@@ -184,6 +187,13 @@ impl Faults {
             return Ok(a.iter().zip(&b).rev().fold(T::zero(), |sum, (a, b)| sum + a.dot_term(*b)));
         }
         Ok(dot_product(a, &b))
+    }
+
+    fn largest<T: Scalar>(&self, v: &[T]) -> T {
+        match self.has(Fault::NanLeftOut) {
+            true => largest(&v.iter().copied().filter(|v| !v.re().is_nan()).collect::<Vec<_>>()),
+            false => largest(v),
+        }
     }
 
     fn update<T: Scalar>(

@@ -4,7 +4,7 @@
 use crate::simd::known::Known;
 use crate::simd::numbers::{C32, C64, F32, F64, Numbers, load};
 use lacuna_engine::Scalar;
-use lacuna_engine::sum::pair_sum;
+use lacuna_engine::sum::{SEGMENT, maximum, pair_sum};
 use pulp::Simd;
 use std::marker::PhantomData;
 
@@ -93,6 +93,26 @@ pub(crate) unsafe fn dot_segments<T: Scalar, S: Simd, const K: usize>(
             sums
         }
     }
+}
+
+/// The largest `|v[i]|²` over one segment; NaN if one is.
+///
+/// # Safety
+/// `v` must be valid for a segment.
+#[inline(always)]
+pub(crate) unsafe fn largest_segment<T: Scalar>(v: *const T) -> T {
+    // SAFETY: as the caller promises.
+    let segment = unsafe { std::slice::from_raw_parts(v, SEGMENT) };
+    // Comparisons of single numbers in a row become those of vector registers.
+    let (mut lanes, mut nan) = ([T::zero(); LANES], [false; LANES]);
+    for line in segment.as_chunks::<LANES>().0 {
+        for ((v, largest), nan) in line.iter().zip(&mut lanes).zip(&mut nan) {
+            let square = v.square();
+            *largest = if square.re() > largest.re() { square } else { *largest };
+            *nan |= square.re().is_nan();
+        }
+    }
+    if nan.contains(&true) { T::from_real(f64::NAN) } else { maximum(lanes.into_iter()) }
 }
 
 /// [`Known`] of several vectors of real numbers.
@@ -229,6 +249,9 @@ pub(crate) fn halved<N: Numbers<S>, S: Simd, const M: usize>(simd: S, mut sums: 
     sums[0]
 }
 
+/// Numbers of which the largest is sought side by side.
+const LANES: usize = 16;
+
 /// Numbers summed side by side: one cache line of `f64`.
 const LINE: usize = 8;
 
@@ -259,10 +282,16 @@ impl<T: Scalar> SegmentSums<'_, T> {
     /// The next of the sums.
     #[inline]
     pub(crate) fn next(&mut self, sums: &mut [T]) {
-        for sum in sums {
-            let (these, rest) = self.all.split_at(self.count);
-            self.all = rest;
-            *sum = pair_sum(these);
-        }
+        sums.iter_mut().for_each(|sum| *sum = pair_sum(self.take()));
+    }
+    /// The next of the sums, which is a maximum.
+    pub(crate) fn next_maximum(&mut self) -> T {
+        maximum(self.take().iter().copied())
+    }
+    #[inline]
+    fn take(&mut self) -> &[T] {
+        let (these, rest) = self.all.split_at(self.count);
+        self.all = rest;
+        these
     }
 }

@@ -162,7 +162,9 @@ impl Compiled {
         });
         let narrow = updates.iter().any(|update| update.rounds);
         let loops = matches!(kind, StepKind::Sweep) && !op.sweep.kind().is_complex() && !narrow;
-        let fused = loops.then(|| Fused::find(&updates, &dots)).flatten();
+        // Maxima, which are last, follow the loop.
+        let sums = dots.partition_point(|dot| !dot.largest);
+        let fused = loops.then(|| Fused::find(&updates, &dots[..sums])).flatten();
         let rotates = |i: &Instr| matches!(i, Instr::Rotate { .. } | Instr::BackSubstitute { .. });
         let rotates = before.iter().chain(&*after).any(rotates);
         Ok(Step {
@@ -196,17 +198,17 @@ fn solved(store: &HostStore, a: Matrix, threads: usize, operation: &str) -> Resu
     })
 }
 
-/// The distinct dot products of a sweep, grouped by common operand and those with a factor last, and the instructions
-/// after them.
+/// The distinct dot products of a sweep, grouped by common operand, those with a factor behind these and maxima last, and the
+/// instructions after them.
 fn distinct(sweep: &Sweep) -> (Box<[Dot]>, Box<[Instr]>) {
     let (dots, mut after) = sweep.distinct_dots();
     let by_slot = |dot: &lower::Dot| {
         let factor = dot.factor.map(|f| f.slot);
-        Dot { cell: dot.cell, a: dot.a.slot, b: dot.b.slot, factor }
+        Dot { cell: dot.cell, a: dot.a.slot, b: dot.b.slot, factor, largest: dot.largest }
     };
     let mut dots: Box<[Dot]> = dots.iter().map(by_slot).collect();
-    dots.sort_by_key(|dot| dot.factor.is_some());
-    let plain = dots.partition_point(|dot| dot.factor.is_none());
+    dots.sort_by_key(|dot| (dot.largest, dot.factor.is_some()));
+    let plain = dots.partition_point(|dot| dot.factor.is_none() && !dot.largest);
     if !sweep.kind().is_complex() {
         gather(&mut dots[..plain]);
     }
@@ -226,8 +228,8 @@ fn gather(dots: &mut [Dot]) {
         let mut next = start;
         for k in start..dots.len() {
             if has(&dots[k], common) {
-                let Dot { cell, a, b, factor } = dots[k];
-                dots[k] = Dot { cell, a: if a == common { b } else { a }, b: common, factor };
+                let Dot { a, b, .. } = dots[k];
+                dots[k] = Dot { a: if a == common { b } else { a }, b: common, ..dots[k] };
                 dots.swap(next, k);
                 next += 1;
             }
@@ -315,8 +317,11 @@ mod tests {
     #[test]
     fn dots_with_a_common_operand_follow_each_other() {
         let pairs = [(1, 2), (3, 4), (5, 1), (4, 4), (6, 3), (1, 1)];
-        let mut dots: Vec<_> =
-            pairs.iter().zip(0..).map(|(&(a, b), cell)| Dot { cell, a, b, factor: None }).collect();
+        let mut dots: Vec<_> = pairs
+            .iter()
+            .zip(0..)
+            .map(|(&(a, b), cell)| Dot { cell, a, b, factor: None, largest: false })
+            .collect();
         gather(&mut dots);
         let groups: Vec<_> =
             dots.chunk_by(|one, next| one.b == next.b).map(|group| (group[0].b, group.len())).collect();

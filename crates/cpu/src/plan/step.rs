@@ -31,6 +31,8 @@ pub(crate) struct Dot {
     pub(crate) b: u32,
     /// An element-wise factor on `b`.
     pub(crate) factor: Option<u32>,
+    /// Whether it is the largest term, `b` is `a`, and there is no factor.
+    pub(crate) largest: bool,
 }
 
 /// The operation of a step before its sweep.
@@ -150,6 +152,10 @@ impl Step {
     /// Number of sums over all rows that the step computes.
     pub(crate) fn sums(&self) -> usize {
         self.dots.len() + self.summed().len()
+    }
+    /// How many of them, the last ones, are maxima.
+    pub(crate) fn maxima(&self) -> usize {
+        self.dots.iter().filter(|dot| dot.largest).count()
     }
     /// The cells of the sums that the operation itself computes, in order.
     pub(crate) fn summed(&self) -> std::ops::Range<usize> {

@@ -362,7 +362,11 @@ impl<T: Scalar> Shared<'_, T> {
         let mut sums = SegmentSums { all, count };
         sums.next(&mut machine.cells[step.summed()]);
         for dot in &step.dots {
-            sums.next(std::slice::from_mut(&mut machine.cells[dot.cell as usize]));
+            let cell = &mut machine.cells[dot.cell as usize];
+            match dot.largest {
+                false => sums.next(std::slice::from_mut(cell)),
+                true => *cell = sums.next_maximum(),
+            }
         }
         self.evaluate(machine, &step.after, step.rotates);
         wishes

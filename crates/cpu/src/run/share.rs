@@ -1,5 +1,5 @@
 //! One thread's share of one step, in cache-sized chunks of rows.
-use crate::pass::dot::{dot_segment, dot_segments, weighted_segment};
+use crate::pass::dot::{dot_segment, dot_segments, largest_segment, weighted_segment};
 use crate::pass::fused;
 use crate::pass::sweep;
 use crate::pass::update::{Bound, BoundTerm, accumulate, round, update};
@@ -145,6 +145,13 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
     let chunk = (bytes / size_of::<T>() / SEGMENT).max(1);
     // SAFETY: as the caller promises.
     let mut segment = share.segments.start + unsafe { fused::run(simd, share) };
+    let sums = step.dots.partition_point(|dot| !dot.largest);
+    for (d, dot) in step.dots.iter().enumerate().skip(sums) {
+        for s in share.segments.start..segment {
+            // SAFETY: a segment of this share, which the loop has computed.
+            unsafe { share.put(d, s, largest_segment(share.vectors[dot.a as usize].add(s * SEGMENT))) };
+        }
+    }
     while segment < share.segments.end {
         let last = segment.saturating_add(chunk).min(share.segments.end);
         let (start, end) = (segment * SEGMENT, (last * SEGMENT).min(step.n));
@@ -165,7 +172,8 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
             }
             for s in segment..last {
                 let mut d = 0;
-                let together = |one: &Dot, next: &Dot| near && one.b == next.b && next.factor.is_none();
+                let together =
+                    |one: &Dot, next: &Dot| near && one.b == next.b && next.factor.is_none() && !next.largest;
                 for dots in step.dots.chunk_by(together) {
                     d = dots_with(simd, share, s, dots, d);
                 }
@@ -282,6 +290,7 @@ unsafe fn dots_with<T: Scalar, S: Simd>(
             _ => {
                 for (k, dot) in dots.iter().enumerate() {
                     let sum = match dot.factor {
+                        None if dot.largest => largest_segment(at(dot.a)),
                         None => dot_segment(simd, at(dot.a), at(dot.b)),
                         Some(f) => weighted_segment(simd, at(dot.a), at(f), at(dot.b)),
                     };

@@ -10,6 +10,8 @@ pub(crate) enum Statement {
     Set(Vector, Node),
     /// `cell ← Σ conj(a[i]) b[i]`; `b` is a vector, or the product of two.
     Dot(Cell, Vector, Node),
+    /// `cell ← max |vector[i]|²`
+    Largest(Cell, Vector),
     /// `cell ← formula`
     Eval(Cell, Node),
     /// `a[i] ← a[i] + b[i]` for two runs of cells.
@@ -31,9 +33,9 @@ pub(crate) enum Statement {
 }
 
 impl Statement {
-    /// Whether it is an update or a dot product.
+    /// Whether it is an update, a dot product or a maximum.
     fn sweeps(&self) -> bool {
-        matches!(self, Statement::Set(..) | Statement::Dot(..))
+        matches!(self, Statement::Set(..) | Statement::Dot(..) | Statement::Largest(..))
     }
 }
 
@@ -92,7 +94,7 @@ impl<T> Hessenberg<T> {
 const STATEMENTS: usize = 8;
 
 /// A fused kernel in four phases, in this order: cell formulas; updates, each of which sees the ones before
-/// it; dot products of the final values; cell formulas, tests and counts.
+/// it; dot products and maxima of the final values; cell formulas, tests and counts.
 ///
 /// ```
 /// # use lacuna_engine::*;
@@ -137,6 +139,27 @@ impl<T> Pass<T> {
     pub fn dot(self, cell: Cell<T>, a: Vector<T>, b: impl Into<Expr<T>>) -> Self {
         self.with(Statement::Dot(cell.untyped(), a.untyped(), b.into().node))
     }
+    /// `cell ← max |v[i]|²`, over the values after all updates: the square of the maximum norm; 0 for no elements, NaN if an
+    /// element is NaN. A maximum needs no order of its own.
+    pub fn largest(self, cell: Cell<T>, v: Vector<T>) -> Self {
+        self.with(Statement::Largest(cell.untyped(), v.untyped()))
+    }
+    /// Adds to the sum of the squares of a vector, [`Pass::dot`] of it with itself into `square`, its maximum, [`Pass::largest`].
+    /// Returns whether the pass has such a sum.
+    pub fn add_largest(&mut self, square: Cell<T>, largest: Cell<T>) -> bool {
+        let (square, largest) = (square.untyped(), largest.untyped());
+        let later = self.later.iter_mut().rev().map(|pass| &mut pass.statements);
+        later.chain([&mut self.statements]).any(|statements| {
+            let squared = statements.iter().enumerate().rev().find_map(|(at, statement)| match statement {
+                Statement::Dot(cell, a, Node::Vector(b)) if *cell == square && a == b => Some((at, *a)),
+                _ => None,
+            });
+            if let Some((at, v)) = squared {
+                statements.insert(at + 1, Statement::Largest(largest, v));
+            }
+            squared.is_some()
+        })
+    }
     /// `cell ← formula`.
     pub fn eval(self, cell: Cell<T>, formula: impl Into<Formula<T>>) -> Self {
         self.with(Statement::Eval(cell.untyped(), formula.into().0.node))
@@ -179,7 +202,7 @@ impl<T> Pass<T> {
     pub fn back_substitute(self, hessenberg: Hessenberg<T>) -> Self {
         self.with(Statement::BackSubstitute(hessenberg.untyped()))
     }
-    /// Whether formulas come before its first update or dot product.
+    /// Whether formulas come before its first update, dot product or maximum.
     pub(crate) fn begins_with_formulas(&self) -> bool {
         self.statements.iter().position(Statement::sweeps).is_some_and(|first| first > 0)
     }

@@ -170,6 +170,16 @@ pub trait Scalar:
     fn dot_term(self, b: Self) -> Self {
         self.conj() * b
     }
+    /// `|self|²` as a term of a maximum: that of [`Scalar::dot_term`] with itself, without the imaginary part that rounding may leave.
+    #[inline(always)]
+    fn square(self) -> Self {
+        Self::from_real(self.dot_term(self).re())
+    }
+    /// The one with the larger real part; NaN if one of them is.
+    #[inline(always)]
+    fn larger(self, b: Self) -> Self {
+        if self.re() >= b.re() || self.re().is_nan() { self } else { b }
+    }
     /// The real number `re`.
     #[inline(always)]
     fn from_real(re: f64) -> Self {

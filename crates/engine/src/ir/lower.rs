@@ -8,7 +8,8 @@
 //!   if it comes first;
 //! * a term with an element-wise factor `f` uses `f · v`, rounded, in place of `v`; but with coefficient ±1
 //!   it is `fma(±f, v, sum)`, or `±(f · v)` if it comes first;
-//! * a dot product with a factor uses `f · b`, rounded, in place of `b`.
+//! * a dot product with a factor uses `f · b`, rounded, in place of `b`;
+//! * a maximum is that of the terms of a dot product of a vector with itself, without the imaginary parts that rounding leaves.
 use crate::expr::cells::{Compare, HessenbergCells, Instr, Unary};
 use crate::expr::formula::Node;
 use crate::expr::linear::{evaluate, terms};
@@ -54,7 +55,7 @@ pub struct Update {
     pub terms: Vec<Term>,
 }
 
-/// `cell ← Σ conj(a[i]) b[i]`, or `Σ conj(a[i]) (factor[i] b[i])`, a canonical sum.
+/// `cell ← Σ conj(a[i]) b[i]`, or `Σ conj(a[i]) (factor[i] b[i])`, a canonical sum; or the largest `|a[i]|²`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dot {
     /// Index of the cell that receives the sum.
@@ -65,6 +66,8 @@ pub struct Dot {
     pub b: Vector,
     /// An element-wise factor on `b`.
     pub factor: Option<Vector>,
+    /// Whether it is the largest term instead of their sum; `b` is then `a`, without a factor.
+    pub largest: bool,
 }
 
 impl Dot {
@@ -180,16 +183,17 @@ impl Sweep {
         self.dots.push(dot);
     }
 
-    /// The dot products, equal ones once, and the instructions that copy their sums to the cells of the
+    /// The dot products, equal ones once and maxima last, and the instructions that copy their sums to the cells of the
     /// others; these come before [`Sweep::after`].
     pub fn distinct_dots(&self) -> (Vec<Dot>, Vec<Instr>) {
         let (mut distinct, mut copies) = (Vec::<Dot>::with_capacity(self.dots.len()), Vec::new());
         for dot in &self.dots {
-            match distinct.iter().find(|d| (d.a, d.b, d.factor) == (dot.a, dot.b, dot.factor)) {
+            match distinct.iter().find(|d| Dot { cell: dot.cell, ..**d } == *dot) {
                 Some(same) => copies.push(Instr::Unary { op: Unary::Copy, dst: dot.cell, a: same.cell }),
                 None => distinct.push(*dot),
             }
         }
+        distinct.sort_by_key(|dot| dot.largest);
         (distinct, copies)
     }
 
@@ -287,7 +291,7 @@ pub(crate) fn lower(
     for statement in statements {
         let next = match statement {
             Statement::Set(..) => Phase::Update,
-            Statement::Dot(..) => Phase::Dot,
+            Statement::Dot(..) | Statement::Largest(..) => Phase::Dot,
             _ if phase == Phase::Before => Phase::Before,
             _ => Phase::After,
         };
@@ -309,7 +313,10 @@ pub(crate) fn lower(
             }
             Statement::Dot(cell, a, b) => {
                 let (factor, b) = second_operand(b).map_err(fail)?;
-                sweep.sum(Dot { cell: cell.index, a: *a, b, factor });
+                sweep.sum(Dot { cell: cell.index, a: *a, b, factor, largest: false });
+            }
+            Statement::Largest(cell, v) => {
+                sweep.sum(Dot { cell: cell.index, a: *v, b: *v, factor: None, largest: true });
             }
             Statement::Eval(cell, formula) => evaluate(formula, cell.index, kind, cells, code),
             Statement::Add(a, b) if a.count != b.count => {
@@ -397,7 +404,7 @@ fn holds_problem(h: &crate::Hessenberg) -> Result<(), String> {
 fn name_cells(statement: &Statement, cells: &mut Vec<Cell>) {
     match statement {
         Statement::Set(_, expr) => name_cells_of(expr, cells),
-        Statement::Dot(cell, ..) | Statement::Count(cell) => cells.push(*cell),
+        Statement::Dot(cell, ..) | Statement::Largest(cell, _) | Statement::Count(cell) => cells.push(*cell),
         Statement::Eval(cell, formula) => {
             cells.push(*cell);
             name_cells_of(formula, cells);

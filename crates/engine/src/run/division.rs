@@ -1,6 +1,6 @@
 //! The rows of a length divided among several devices, and sums that each begins and all finish in the canonical order.
 use crate::Scalar;
-use crate::sum::{SEGMENT, pair_sum};
+use crate::sum::{SEGMENT, maximum, pair_sum};
 use std::ops::Range;
 
 /// The rows of one length, cut into consecutive parts at borders of segments.
@@ -100,6 +100,14 @@ pub fn tree_sums<'a, T: Scalar>(
     segments: &'a [T],
 ) -> impl Iterator<Item = T> + 'a {
     trees.map(|tree| pair_sum(&segments[tree.segments(segments.len())]))
+}
+
+/// The maxima of some subtrees, given those of all segments.
+pub fn tree_maxima<'a, T: Scalar>(
+    trees: impl Iterator<Item = Subtree> + 'a,
+    segments: &'a [T],
+) -> impl Iterator<Item = T> + 'a {
+    trees.map(|tree| maximum(segments[tree.segments(segments.len())].iter().copied()))
 }
 
 /// The canonical sum, given those of subtrees that cover all segments, in order; +0 for none.

@@ -3,7 +3,7 @@ use crate::expr::cells::Machine;
 use crate::ir::lower::{Coefficient, Sweep, Term};
 use crate::ir::operation::OpKind;
 use crate::run::host::catching;
-use crate::run::sum::pairwise;
+use crate::run::sum::{maximum, pairwise};
 use crate::{
     Backend, DeviceInfo, Finish, HostStore, Matrix, PlanId, Program, Resource, Result, Run, Scalar, State,
     Vector, not_triangular, step_by_step, with_number,
@@ -33,6 +33,11 @@ impl Reference {
 /// `conj(a) · b` as a canonical sum.
 pub fn dot_product<T: Scalar>(a: &[T], b: &[T]) -> T {
     pairwise(&a.iter().zip(b).map(|(a, b)| a.dot_term(*b)).collect::<Vec<_>>())
+}
+
+/// The largest `|v[i]|²`; 0 for none, NaN if one is.
+pub fn largest<T: Scalar>(v: &[T]) -> T {
+    maximum(v.iter().map(|v| v.square()))
 }
 
 /// `f[i] · b[i]`
@@ -254,6 +259,7 @@ fn sweep<T: Scalar>(store: &mut HostStore, sweep: &Sweep, machine: &mut Machine<
     for dot in &sweep.dots {
         let (a, b) = (store.slice(dot.a, &sweep.name)?, store.slice(dot.b, &sweep.name)?);
         machine.cells[dot.cell as usize] = match dot.factor {
+            _ if dot.largest => largest(a),
             Some(f) => dot_product(a, &times(store.slice(f, &sweep.name)?, b)),
             None => dot_product(a, b),
         };

@@ -13,6 +13,9 @@
 //! grows with the logarithm of the length. The sum of segments `j · 2^k` to `(j + 1) · 2^k`, as far as they exist, is a
 //! subtree: it depends on no other segment and not on how many there are. Any range of whole segments is a union of at
 //! most 2 log₂ of these, so that several devices each sum their own and finish together: see [`crate::division`].
+//!
+//! A maximum, [`maximum`], has the same value in every order, and goes the same way as sums where that is simplest: its terms
+//! are not negative, so that neither +0 nor −0 in the place of a missing term changes it, but for the sign of a zero, which is +.
 use crate::Scalar;
 
 /// Elements of one segment of a canonical sum.
@@ -53,6 +56,11 @@ pub fn pair_sum<T: Scalar>(sums: &[T]) -> T {
             pair_sum(full) + pair_sum(rest)
         }
     }
+}
+
+/// The largest of terms of a maximum, in any order; +0 for none, NaN if one is.
+pub fn maximum<T: Scalar>(terms: impl Iterator<Item = T>) -> T {
+    terms.fold(T::zero(), T::larger)
 }
 
 /// One level: half as many sums.

@@ -168,6 +168,7 @@ impl Layout {
         let shape = Shape {
             size,
             narrow: e.has_narrow(),
+            maxima: e.has_maxima(),
             streaming: false,
             one,
             chunks,

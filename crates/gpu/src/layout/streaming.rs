@@ -81,6 +81,7 @@ impl Layout {
         let shape = Shape {
             size,
             narrow: e.has_narrow(),
+            maxima: e.has_maxima(),
             streaming: true,
             one: false,
             chunks,

@@ -7,6 +7,7 @@
 //! one build serves every system that a method is recorded for.
 use crate::slices::Slices;
 use lacuna_engine::encode::{Encoded, *};
+use lacuna_engine::lower::MOST_DOTS;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -34,6 +35,8 @@ pub struct Shape {
     pub work: usize,
     /// Whether vectors are stored in the narrower type.
     pub narrow: bool,
+    /// Whether some sums are maxima.
+    pub maxima: bool,
     /// Words that a work-item waits for, for each sum.
     pub words: usize,
     /// Lanes of each matrix that work in parallel.
@@ -111,6 +114,8 @@ pub(crate) fn params_room(e: &Encoded) -> usize {
 #[derive(Clone, Debug, Default)]
 struct Deferred {
     cells: Vec<u32>,
+    /// Which of them are maxima, one bit each.
+    maxima: u32,
     op: u32,
 }
 
@@ -152,6 +157,10 @@ pub fn write(e: &Encoded, shape: &Shape) -> Option<Generated> {
         e.is_scalar(op) || e.op(op, OP_N) == e.n || shorter && e.op(op, OP_N) > 0
     };
     if e.n == 0 || e.sections[2].is_empty() || !(0..e.ops()).all(fits) {
+        return None;
+    }
+    // Maxima are named by bits of a word.
+    if e.has_maxima() && (0..e.ops()).any(|op| e.op(op, OP_DOT_COUNT) as usize > MOST_DOTS) {
         return None;
     }
     if e.vectors.iter().any(|v| v.len > e.n as usize) {

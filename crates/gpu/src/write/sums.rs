@@ -39,7 +39,9 @@ impl Writer<'_> {
         let projects = e.op(op, OP_KIND) == KIND_BASIS_DOT;
         let columns = if projects { e.op(op, OP_COLUMNS) } else { 0 };
         let before = deferred.take();
-        let mut cells = before.as_ref().map_or(Vec::new(), |d| d.cells.clone());
+        let (mut cells, mut maxima) =
+            before.as_ref().map_or((Vec::new(), 0), |d| (d.cells.clone(), d.maxima));
+        maxima |= self.maxima(op, cells.len());
         let dots = self.send_dots(t, op, name, cells.len(), before.is_some());
         cells.extend(dots);
         if projects && !self.shape.streaming {
@@ -48,7 +50,7 @@ impl Writer<'_> {
         let slot = cells.len() + columns as usize;
         self.sums.set(self.sums.get().max(slot));
         if !projects && before.is_none() && self.leaves_sums(op) {
-            *deferred = Some(Deferred { cells, op });
+            *deferred = Some(Deferred { cells, maxima, op });
             let next = t.hole(self.next_of(op));
             t.line(&format!("op = {next};"));
             return;
@@ -76,24 +78,32 @@ impl Writer<'_> {
         match way {
             Collect::Alone => {
                 t.line(&format!("number sums[{slot}];"));
-                t.line(&format!("collect_first(&s, &state, {slot}, sums);"));
+                t.line(&format!("collect_first(&s, &state, {slot}, sums, {maxima}u);"));
             }
-            Collect::AtOnce => t.line(&format!("collect_few(&s, &state, {total}, {});", cells.len())),
+            Collect::AtOnce => {
+                t.line(&format!("collect_few(&s, &state, {total}, {}, {maxima}u);", cells.len()))
+            }
             Collect::Streaming => {
-                t.line(&format!("collect_streaming(&s, &state, {total}, {});", cells.len()))
+                t.line(&format!("collect_streaming(&s, &state, {total}, {}, {maxima}u);", cells.len()))
             }
-            Collect::Resident => t.line(&format!("collect(&s, &state, {total});")),
+            Collect::Resident => t.line(&format!("collect(&s, &state, {total}, {maxima}u);")),
         }
         self.fetch_ahead(t, op);
         if projects {
             self.put_columns(t, op, cells.len(), &reads);
         }
         t.line("if (ITEM == 0) {");
-        self.put_cells(t, &cells, way);
+        self.put_cells(t, &cells, maxima, way);
         t.text += &text;
         t.line("}");
         t.line("BARRIER();");
         t.line("op = next[0];");
+    }
+
+    /// The sums of an operation that are maxima, one bit each, if its sums are those from `first` on.
+    fn maxima(&self, op: u32, first: usize) -> u32 {
+        let (dots, maxima) = (self.e.op(op, OP_DOT_COUNT), self.e.op(op, OP_MAXIMA));
+        (dots - maxima..dots).fold(0, |bits, d| bits | 1 << (first as u32 + d))
     }
 
     /// Sends the dot products of an operation, as sums from `first` on; returns their cells.
@@ -105,10 +115,14 @@ impl Writer<'_> {
         first: usize,
         behind: bool,
     ) -> Vec<u32> {
+        let maxima = self.maxima(op, 0);
+        let is_maximum = |d: usize| maxima != 0 && maxima >> d & 1 == 1;
         let dots: Vec<(u32, String)> = list(self.e, op, OP_DOTS, OP_DOT_COUNT, DOT_WORDS)
-            .map(|w| {
+            .enumerate()
+            .map(|(d, w)| {
                 let [a, b] = [DOT_A, DOT_B].map(|at| name(w[at as usize]));
                 let term = match w[DOT_FACTOR as usize] {
+                    _ if is_maximum(d) => format!("square({a})"),
                     NONE => format!("dot_term({a}, {b})"),
                     factor => format!("dot_term({a}, times({}, {b}))", name(factor)),
                 };
@@ -117,9 +131,10 @@ impl Writer<'_> {
             .collect();
         let mut slot = first;
         if self.shape.streaming {
-            for (_, term) in &dots {
+            for (d, (_, term)) in dots.iter().enumerate() {
                 t.line(&format!(
-                    "{{ number e[PER]; ROWS e[r] = LIVE(r) ? {term} : ZERO; keep_sum(&s, {slot}, unit, e); }}",
+                    "{{ number e[PER]; ROWS e[r] = LIVE(r) ? {term} : ZERO; keep_sum(&s, {slot}, unit, e, {}); }}",
+                    is_maximum(d)
                 ));
                 slot += 1;
             }
@@ -134,7 +149,8 @@ impl Writer<'_> {
                 t.line(&format!("    s.work[{k} * span + ITEM] = own ? {term} : ZERO;"));
             }
             t.line("}");
-            t.line(&format!("send(&s, &state, {slot}, {});", batch.len()));
+            let maxima = if maxima == 0 { 0 } else { maxima >> (slot - first) };
+            t.line(&format!("send(&s, &state, {slot}, {}, {maxima}u);", batch.len()));
             slot += batch.len();
         }
         dots.into_iter().map(|(cell, _)| cell).collect()
@@ -181,7 +197,7 @@ impl Writer<'_> {
             true => format!("    CELL({first} + d) = s.work[{at} + d];"),
             false => {
                 format!(
-                    "    CELL({first} + d) = last_sum(s.got + ({at} + d) * chunks_of(&s), chunks_of(&s));"
+                    "    CELL({first} + d) = last_sum(s.got + ({at} + d) * chunks_of(&s), chunks_of(&s), false);"
                 )
             }
         });
@@ -191,15 +207,18 @@ impl Writer<'_> {
     }
 
     /// Stores sums in cells, and names them for the formulas.
-    fn put_cells(&self, t: &mut Text, cells: &[u32], way: Collect) {
+    fn put_cells(&self, t: &mut Text, cells: &[u32], maxima: u32, way: Collect) {
         let chunks = self.shape.chunks;
         for (k, cell) in cells.iter().enumerate() {
             let place = t.hole(cell - self.e.cells.start);
+            let maximum = maxima != 0 && maxima >> k & 1 == 1;
             let value = match way {
-                Collect::AtOnce => format!("last_sum(s.work + {k} * {chunks}, {chunks})"),
+                Collect::AtOnce => format!("last_sum(s.work + {k} * {chunks}, {chunks}, {maximum})"),
                 Collect::Streaming => format!("s.work[{k}]"),
                 Collect::Alone => format!("sums[{k}]"),
-                Collect::Resident => format!("last_sum(s.got + {k} * chunks_of(&s), chunks_of(&s))"),
+                Collect::Resident => {
+                    format!("last_sum(s.got + {k} * chunks_of(&s), chunks_of(&s), {maximum})")
+                }
             };
             t.line(&format!("    const number s{k} = {value};"));
             t.line(&format!("    CELL({place}) = s{k};"));

@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn slots_have_one_place_and_places_one_slot() {
-        let of = |a, b| crate::plan::step::Dot { cell: 0, a, b, factor: None };
+        let of = |a, b| crate::plan::step::Dot { cell: 0, a, b, factor: None, largest: false };
         assert!(Fused::find(&[], &[of(1, 2), of(2, 2), of(3, 2)]).is_some());
         assert!(Fused::find(&[], &[of(1, 2), of(2, 2), of(1, 2)]).is_none());
         assert!(Fused::find(&[], &[of(1, 2), of(2, 2), of(3, 4)]).is_none());

@@ -10,7 +10,7 @@
 //!   loaded, always stored;
 //! * *updates*: a destination slot, a number of terms, then the terms of [`TERM_WORDS`] each;
 //! * *dots*: a cell, two slots and that of a factor, [`DOT_WORDS`] each, all distinct and with distinct
-//!   cells. If the program has two equal dots, *after* begins with copies, [`OP_COPIES`] of them;
+//!   cells; the last [`OP_MAXIMA`] of them are maxima. If the program has two equal dots, *after* begins with copies;
 //! * *before* and *after*: instructions of [`INSTR_WORDS`] each.
 //!
 //! Every list starts at a multiple of [`ALIGN_WORDS`]. Vectors, matrices and bases are indices into the
@@ -71,6 +71,10 @@ impl Encoded {
         self.op(op, OP_KIND) == KIND_SWEEP
             && self.op(op, OP_UPDATE_COUNT) == 0
             && self.op(op, OP_DOT_COUNT) == 0
+    }
+    /// Whether it has maxima among the sums.
+    pub fn has_maxima(&self) -> bool {
+        (0..self.ops()).any(|op| self.op(op, OP_MAXIMA) > 0)
     }
     /// Whether vectors are stored in the narrower type.
     pub fn has_narrow(&self) -> bool {
@@ -304,7 +308,7 @@ impl Encoder {
         let dots: Vec<[u32; DOT_WORDS as usize]> = distinct.iter().map(words).collect();
         sums = sums.max(dots.len() as u32);
 
-        set(OP_COPIES, copies.len() as u32);
+        set(OP_MAXIMA, distinct.iter().filter(|dot| dot.largest).count() as u32);
         set(OP_TERM_COUNT, terms);
         let code = |instrs: &mut dyn Iterator<Item = &Instr>| -> Vec<u32> {
             instrs.flat_map(one_by_one).flat_map(instr).collect()

@@ -117,7 +117,8 @@ fn decode(e: &Encoded, op: u32) -> Op {
         at += (count * TERM_WORDS) as usize;
     }
     assert_eq!(at, field(OP_UPDATES_END) as usize);
-    let dots = list(OP_DOTS, OP_DOT_COUNT, DOT_WORDS);
+    let dots = list(OP_DOTS, OP_DOT_COUNT, DOT_WORDS).enumerate();
+    let sums = field(OP_DOT_COUNT) - field(OP_MAXIMA);
     let code = |at, count| list(at, count, INSTR_WORDS).map(decode_instr).collect::<Vec<_>>();
     let sweep = Sweep {
         kind: e.kind,
@@ -126,11 +127,12 @@ fn decode(e: &Encoded, op: u32) -> Op {
         before: code(OP_BEFORE, OP_BEFORE_COUNT),
         updates,
         dots: dots
-            .map(|w| Dot {
+            .map(|(d, w)| Dot {
                 cell: w[0],
                 a: slot(w[1]),
                 b: slot(w[2]),
                 factor: (w[3] != NONE).then(|| slot(w[3])),
+                largest: d as u32 >= sums,
             })
             .collect(),
         after: code(OP_AFTER, OP_AFTER_COUNT),
@@ -144,7 +146,7 @@ fn program() -> Program {
     let a = dev.matrix(Arc::new(Unit(5))).unwrap();
     let mut k = Recorder::new(&dev, "everything");
     let [x, r, p, q, d] = k.vectors(5);
-    let [rr, same, weighted, pq, alpha, target, last, shrink] = k.cells();
+    let [rr, same, weighted, pq, alpha, target, last, shrink, largest] = k.cells();
     let v = k.basis(5, 4);
     let m = 3;
     let h = Hessenberg {
@@ -171,6 +173,7 @@ fn program() -> Program {
                 .set(r, r - alpha * (d * q))
                 .dot(rr, r, r)
                 .dot(same, r, r)
+                .largest(largest, r)
                 .dot(weighted, r, d * r)
                 .dot(pq, p, r)
                 .dot(pq, p, x)
@@ -194,15 +197,15 @@ fn decoding_gives_back_the_program() {
     assert_eq!((e.ops(), e.first_section(), e.n), (8, SECTION_SETUP, 5));
     for (i, op) in program.ops().enumerate() {
         let back = decode(&e, i as u32);
-        let copies = e.op(i as u32, OP_COPIES) as usize;
-        let mut dots: Vec<_> = back.sweep.dots.iter().map(|d| (d.cell, d.a, d.b, d.factor)).collect();
+        let copies = op.sweep.dots.len() - back.sweep.dots.len();
+        let mut dots = back.sweep.dots.clone();
         for copy in &back.sweep.after[..copies] {
             let Instr::Unary { op: Unary::Copy, dst, a } = *copy else { panic!("{copy:?}") };
-            let of = *dots.iter().find(|d| d.0 == a).unwrap();
-            dots.push((dst, of.1, of.2, of.3));
+            let of = *dots.iter().find(|d| d.cell == a).unwrap();
+            dots.push(Dot { cell: dst, ..of });
         }
         for dot in &op.sweep.dots {
-            assert!(dots.contains(&(dot.cell, dot.a, dot.b, dot.factor)), "{}", op.sweep.name);
+            assert!(dots.contains(dot), "{}", op.sweep.name);
         }
         let after: Vec<_> = op.sweep.after.iter().flat_map(one_by_one).collect();
         assert_eq!(back.sweep.after[copies..], after);
@@ -251,7 +254,7 @@ fn a_vector_is_loaded_where_its_old_value_is_read_and_stored_where_it_is_written
     assert_eq!((e.op(4, OP_LOAD_COUNT), e.op(4, OP_STORE_COUNT)), (1, 1));
     // step: x, p, d, r, q read, x and r written; r·r once.
     assert_eq!((e.op(5, OP_LOAD_COUNT), e.op(5, OP_STORE_COUNT)), (5, 2));
-    assert_eq!((e.op(5, OP_DOT_COUNT), e.op(5, OP_COPIES)), (3, 1));
+    assert_eq!((e.op(5, OP_DOT_COUNT), e.op(5, OP_MAXIMA)), (4, 1));
 }
 
 #[test]

@@ -47,8 +47,8 @@ layout! {
     OP_H = 7;
     /// 1 if a basis update adds, 0 if it subtracts.
     OP_ADD = 8;
-    /// Copies at the start of `after` that replace equal dots.
-    OP_COPIES = 9;
+    /// Number of dots that are maxima, the last ones.
+    OP_MAXIMA = 9;
     /// The section the operation belongs to: one of `SECTION_…`.
     OP_SECTION = 10;
     /// 1 for the last operation of its section.
