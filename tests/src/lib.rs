@@ -62,7 +62,7 @@ macro_rules! every_case {
             programs: flow nested_conditions restarts_without_confirmation stops confirmations histories no_ops_after_stop
                 endless_is_cancelled guarded riding_passes_come_after;
             random: passes_agree products_agree bases_agree fusion_changes_nothing;
-            solves: agree parallel_sizes again warm_start cancelled gmres_variants scaled_exactly;
+            solves: agree maximum_norm parallel_sizes again warm_start cancelled gmres_variants scaled_exactly;
             preconditioners: multigrid grids variants own new_values;
             table: equal_bits;
             digests: agree;

@@ -5,7 +5,7 @@ use crate::on_both;
 use lacuna_engine::{Device, Format, LinOp, Matrix, Owned, Reason, Scalar, Scope};
 use lacuna_formats::{Csr, Pair, Stencil, Structure};
 use lacuna_solvers::{
-    METHODS, MethodInfo, Options, Orthogonalization, PRECONDITIONERS, Placed, PrecondInfo, Setup, Side,
+    METHODS, MethodInfo, Norm, Options, Orthogonalization, PRECONDITIONERS, Placed, PrecondInfo, Setup, Side,
     Solver, Stop, method, preconditioner,
 };
 use std::ops::ControlFlow;
@@ -268,6 +268,30 @@ pub fn cancelled<T: Scalar>(make: fn() -> Device) {
         let (_, mut fresh_solver) = solver(fresh, &a, &Solve { max_iters: 30, ..case });
         let want = solve_with(fresh, &mut fresh_solver, &b, &mut vec![T::zero(); n]);
         got.agrees_with(&want, &format!("{case:?} after a cancelled solve"));
+    }
+}
+
+/// The test of the maximum norm, by methods that have the residual in a vector and by such as know its norm alone, with one segment and
+/// with several.
+pub fn maximum_norm<T: Scalar>(make: fn() -> Device) {
+    for matrix in ["gen:convection:11x12:1", "gen:poisson2d:37x30"] {
+        let a = generated::<T>(matrix);
+        let b = right_hand_side::<T>(a.rows(), 1);
+        let methods: &[&str] = match matrix {
+            "gen:poisson2d:37x30" => &["cg", "pipelined-cg", "minres", "bicgstab", "gmres"],
+            _ => &["bicgstab", "idr", "qmr", "tfqmr", "gmres", "pipelined-gmres"],
+        };
+        for method in methods {
+            let case = Solve { matrix, method, precond: "jacobi", max_iters: 300 };
+            let stop = Stop::default().rtol(tolerance::<T>()).max_iters(case.max_iters).norm(Norm::Max);
+            on_both!(make, format!("{case:?} in the maximum norm"), |dev| {
+                let (_, mut solver) = solver_with(dev, &a, &case, &Options::default(), stop);
+                let mut trace = solve_with(dev, &mut solver, &b, &mut vec![T::zero(); a.rows()]);
+                let outcome = solver.solve(&b, &mut vec![T::zero(); a.rows()]).unwrap();
+                trace.reals("maximum norm", &[outcome.max_residual, outcome.relative_max_residual]);
+                trace
+            });
+        }
     }
 }
 

@@ -13,6 +13,8 @@ const PARTS: usize = 8;
 pub struct Residual {
     /// `‖b − A x‖`
     pub norm: f64,
+    /// `‖b − A x‖_∞`, the largest `|b − A x|ᵢ`.
+    pub largest: f64,
     /// The largest `|b − A x|ᵢ / (|A| |x| + |b|)ᵢ`: the smallest relative change of single entries of `A` and `b` that makes
     /// `x` exact (Oettli and Prager 1964, doi:10.1007/BF01386090).
     pub of_rows: f64,
@@ -31,21 +33,29 @@ pub fn residual_norm<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> f64 {
 /// `A` has rows, only the rows that both have are summed.
 pub fn residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> Residual {
     compiled_here!(T, |a: &Csr<T>, b: &[T], x: &[T]| -> Residual {
-        let of_rows = |rows: std::ops::Range<usize>| -> (f64, f64) {
-            let mut largest = 0.0f64;
+        let of_rows = |rows: std::ops::Range<usize>| -> (f64, [f64; 2]) {
+            let mut largest = [0.0f64; 2];
             let squares = rows.map(|i| {
                 let ([re, im], size) = row_residual(a, b, x, i);
                 if size > 0.0 {
-                    largest = largest.max((re.abs() + im.abs()) / size);
+                    largest[0] = largest[0].max((re.abs() + im.abs()) / size);
                 }
-                re.powi(2) + im.powi(2)
+                let square = re.powi(2) + im.powi(2);
+                largest[1] = larger(largest[1], square);
+                square
             });
             (squares.sum(), largest)
         };
         let parts = parallel::map(parallel::ranges(a.rows().min(b.len()), ROWS), of_rows);
-        let of_rows = parts.iter().fold(0.0, |largest: f64, (_, of_rows)| largest.max(*of_rows));
-        Residual { norm: parts.into_iter().map(|(squares, _)| squares).sum::<f64>().sqrt(), of_rows }
+        let of_rows = parts.iter().fold(0.0, |most: f64, (_, [of_rows, _])| most.max(*of_rows));
+        let largest = parts.iter().fold(0.0, |most: f64, (_, [_, square])| larger(most, *square)).sqrt();
+        Residual { norm: parts.into_iter().map(|(squares, _)| squares).sum::<f64>().sqrt(), largest, of_rows }
     })(a, b, x)
+}
+
+/// The larger of two numbers, NaN if one is.
+fn larger(a: f64, b: f64) -> f64 {
+    if a.is_nan() || a >= b { a } else { b }
 }
 
 /// `b − A x`, rounded from what [`residual`] sums.
@@ -259,6 +269,15 @@ mod tests {
         let a = matrix(1, &[(0, 0, v)]);
         assert_eq!(residual_norm(&a, &[v * x], &[x]), 0.0);
         assert_eq!(residual_norm(&a, &[v * x + Complex64::new(3.0, 4.0)], &[x]), 5.0);
+    }
+
+    #[test]
+    fn the_largest_element_is_a_modulus() {
+        let (v, x) = (Complex64::new(1.5, -2.0), Complex64::new(-0.25, 3.0));
+        let a = matrix(2, &[(0, 0, v), (1, 1, v)]);
+        let b = [v * x + Complex64::new(3.0, 4.0), v * x - 4.5];
+        assert_eq!(residual(&a, &b, &[x, x]).largest, 5.0);
+        assert!(residual(&a, &b, &[Complex64::new(f64::NAN, 0.0), x]).largest.is_nan());
     }
 
     #[test]

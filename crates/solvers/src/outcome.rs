@@ -1,4 +1,5 @@
 //! The result of a solve.
+use crate::Norm;
 use lacuna_engine::{NotConverged, Reason};
 use std::time::Duration;
 
@@ -20,8 +21,16 @@ pub struct Outcome {
     /// Computed from `x` in the number type of the solve, and by [`residual_norm`](crate::residual_norm) if
     /// that is not accurate enough to decide. NaN for a method that does not confirm.
     pub true_residual: f64,
-    /// The relative residual to converge to, `max(rtol, atol / ‖b‖)`, with `‖Aᴴ b‖` for least squares. NaN if nothing was solved.
+    /// The relative residual to converge to, `max(rtol, atol / ‖b‖)`, with `‖Aᴴ b‖` for least squares, in the norm of the test. NaN
+    /// if nothing was solved.
     pub target: f64,
+    /// The norm of the test: [`Stop::norm`](crate::Stop::norm). Residuals that do not say so are 2-norms whichever it is.
+    pub norm: Norm,
+    /// `‖b − A x‖_∞`, the largest `|b − A x|ᵢ`, computed as the true residual is. NaN unless the norm of the test is the maximum norm:
+    /// [`residual`](crate::residual) computes it on the host.
+    pub max_residual: f64,
+    /// `‖b − A x‖_∞ / ‖b‖_∞`, likewise: if the maximum norm is tested, what is to fall below the target.
+    pub relative_max_residual: f64,
     /// `‖b − A x‖ / (‖A‖ ‖x‖ + ‖b‖)` with `‖A‖ = √(‖A‖₁ ‖A‖_∞)`: the smallest relative change of `A` and `b`
     /// that makes `x` exact, up to the choice of the norm (Rigal and Gaches 1967). The best possible value is
     /// the unit roundoff. NaN if the matrix is not known.
@@ -72,7 +81,11 @@ impl Outcome {
         if self.converged() {
             return Ok(());
         }
-        let residual = if self.true_residual.is_nan() { self.residual } else { self.true_residual };
+        let confirmed = match self.norm {
+            Norm::Two => self.true_residual,
+            Norm::Max => self.relative_max_residual,
+        };
+        let residual = if confirmed.is_nan() { self.residual } else { confirmed };
         Err(NotConverged::new(self.reason, self.iterations, residual, self.target))
     }
     /// The time of the iterations.
@@ -90,6 +103,9 @@ impl Default for Outcome {
             residual: f64::NAN,
             true_residual: f64::NAN,
             target: f64::NAN,
+            norm: Norm::Two,
+            max_residual: f64::NAN,
+            relative_max_residual: f64::NAN,
             backward_error: f64::NAN,
             misfit: f64::NAN,
             normal_residual: f64::NAN,

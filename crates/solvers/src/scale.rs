@@ -88,6 +88,21 @@ pub fn vector_norm<T: Scalar>(values: &[T]) -> f64 {
     norm(values, largest(values))
 }
 
+/// The largest modulus of an element, NaN if one is not finite.
+pub fn max_norm<T: Scalar>(values: &[T]) -> f64 {
+    if !T::KIND.is_complex() {
+        return largest(values);
+    }
+    compiled_here!(T, |values: &[T]| -> f64 {
+        let of = |values: &[T]| {
+            let larger = |a: f64, b: f64| if a.is_nan() || a >= b { a } else { b };
+            values.iter().map(|v| if v.finite() { v.modulus() } else { f64::NAN }).fold(0.0, larger)
+        };
+        let parts = parallel::map(values.chunks(GRAIN), of);
+        parts.into_iter().fold(0.0f64, |a, b| if a.is_nan() || a > b { a } else { b })
+    })(values)
+}
+
 /// The norm of a vector, given the largest modulus of its parts.
 pub(crate) fn norm<T: Scalar>(values: &[T], largest: f64) -> f64 {
     if largest == 0.0 || !largest.is_finite() {

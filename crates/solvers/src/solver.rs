@@ -4,7 +4,8 @@ mod transfer;
 use crate::observed::Observed;
 use crate::observer::Observing;
 use crate::scale::{largest, norm, scaling_exponent};
-use crate::{Factor, Method, Needs, Observer, Outcome, Stop, System, Watch};
+use crate::system::MaxNorm;
+use crate::{Factor, Method, Needs, Norm, Observer, Outcome, Stop, System, Watch};
 use lacuna_engine::{
     Cell, Device, Error, Expr, Finish, Formula, History, LinOp, Pass, Plan, PlanId, Program, Progress,
     Reason, Recorder, Result, Run, Scalar, Vector,
@@ -31,6 +32,7 @@ pub struct Solver<T: Scalar> {
     atol2: Cell<T>,
     dtol2: Cell<T>,
     norm2: Cell<T>,
+    max: Option<MaxNorm<T>>,
     stop: Stop,
     /// A bound on the norm of the operator on the device, 0 if none is known.
     norm: f64,
@@ -54,7 +56,7 @@ impl<T: Scalar> Solver<T> {
     /// # Errors
     /// [`Error::Shape`] if the method needs a square `A` and it is not, or if `M` does not have as many rows
     /// and columns as `A` has columns; [`Error::Unsupported`] for a preconditioner with a method that needs
-    /// [`Needs::Range`]; [`Error::Argument`] for a tolerance that is negative or NaN; errors of recording and
+    /// [`Needs::Range`], and for a least-squares method with the maximum norm; [`Error::Argument`] for a tolerance that is negative or NaN; errors of recording and
     /// planning.
     pub fn new(
         dev: &Device,
@@ -102,6 +104,10 @@ impl<T: Scalar> Solver<T> {
                 return Err(Error::Argument { what: what.into(), message });
             }
         }
+        if least_squares && stop.norm == Norm::Max {
+            let message = "least squares are tested in the 2-norm".into();
+            return Err(Error::Unsupported { operation: "the maximum norm".into(), message });
+        }
         let mut k = Recorder::new(dev, method.name());
         a.keep(&mut k);
         let observed = m.map(Observed::new);
@@ -116,6 +122,10 @@ impl<T: Scalar> Solver<T> {
             return Err(Error::Unsupported { operation: method.name().into(), message });
         }
         let variances = method.estimates_variances().then(|| k.vector(cols));
+        let max = (stop.norm == Norm::Max).then(|| {
+            let [of_b, of_r, limit, goal, first] = k.cells();
+            MaxNorm { of_b, of_r, limit, goal, first }
+        });
         let system = System {
             a,
             m,
@@ -136,6 +146,7 @@ impl<T: Scalar> Solver<T> {
             norm_a2,
             cond_a2,
             variances,
+            max,
             observer: observer.as_ref().map(|o| o as &dyn Observing),
         };
         system.begin(&mut k, least_squares);
@@ -158,6 +169,7 @@ impl<T: Scalar> Solver<T> {
             atol2,
             dtol2,
             norm2,
+            max,
             stop,
             norm: 0.0,
             operator: Factor::default(),
@@ -242,9 +254,9 @@ impl<T: Scalar> Solver<T> {
     fn limit(&self) -> u64 {
         self.stop.limit((self.b.len, self.x.len))
     }
-    /// Changes the stopping criteria of later solves.
+    /// Changes the stopping criteria of later solves, but for the norm, which is recorded.
     pub fn set_stop(&mut self, stop: Stop) {
-        self.stop = stop;
+        self.stop = stop.norm(self.stop.norm);
     }
 
     /// Solves for `b`, starting from `x`, which receives the solution.
@@ -456,16 +468,24 @@ impl<T: Scalar> Solver<T> {
         let mut finish = self.plan.execute(Run { limit, history: &mut self.history, watch })?;
         let cells = dev.read(&[self.bb, self.best])?;
         let (bb, best) = (cells[0].re(), cells[1].re());
-        if let Some(kept) = self.kept.filter(|_| best.is_finite() && !no_worse(finish.confirmed, best)) {
+        let max = self.max.map(|max| dev.read(&[max.of_b, max.of_r])).transpose()?;
+        let mut max = max.map_or([f64::NAN; 2], |cells| [cells[0].re(), cells[1].re()]);
+        // One that converged in the maximum norm may have a larger 2-norm.
+        let better =
+            finish.reason != Reason::Converged && best.is_finite() && !no_worse(finish.confirmed, best);
+        if let Some(kept) = self.kept.filter(|_| better) {
             dev.multi_axpy_dot(Pass::new("taken back").set(self.x, kept))?;
-            finish.confirmed = best;
+            (finish.confirmed, max[1]) = (best, f64::NAN);
         }
         let confirmed = finish.confirmed;
         self.conclude(finish, bb);
         if self.least_squares {
             self.estimate(exponent, bb)?;
         }
-        self.outcome.target = rtol.max(atol / bb.sqrt());
+        self.outcome.norm = self.stop.norm;
+        self.outcome.target = rtol.max(atol / if self.max.is_some() { max[0] } else { bb }.sqrt());
+        self.outcome.max_residual = max[1].sqrt().scale_by_power_of_two(-exponent);
+        self.outcome.relative_max_residual = if max[1] == 0.0 { 0.0 } else { (max[1] / max[0]).sqrt() };
         Ok(confirmed)
     }
 

@@ -7,6 +7,45 @@ use lacuna_engine::{
 /// No recurrence needs to fall below a tenth of the unit roundoff; this is the square of that fraction.
 const FLOOR: f64 = 0.01;
 
+/// In the maximum norm, the first time that a method which knows the 2-norm alone computes the residual: at this part of the squared
+/// tolerance in the mean square. Most residuals have no element of four times that.
+const FIRST: f64 = 1.0 / 16.0;
+/// Later it does so at this part of the squared 2-norm at which a residual of the form found last would meet the test.
+const LATER: f64 = 0.25;
+
+/// What a test of the maximum norm needs, in cells; all are squares.
+pub(crate) struct MaxNorm<T = Untyped> {
+    /// `‖b‖_∞²`
+    pub(crate) of_b: Cell<T>,
+    /// `‖r‖_∞²`, of the residual summed last.
+    pub(crate) of_r: Cell<T>,
+    /// The tolerance, `max(rtol² ‖b‖_∞², atol²)`.
+    pub(crate) limit: Cell<T>,
+    /// What the recurrence must reach: the tolerance, or the rounding level of `‖b‖_∞²`.
+    pub(crate) goal: Cell<T>,
+    /// 1 before the first confirmation, then 0.
+    pub(crate) first: Cell<T>,
+}
+
+impl<T> Clone for MaxNorm<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for MaxNorm<T> {}
+
+impl<T> MaxNorm<T> {
+    fn untyped(self) -> MaxNorm {
+        MaxNorm {
+            of_b: self.of_b.untyped(),
+            of_r: self.of_r.untyped(),
+            limit: self.limit.untyped(),
+            goal: self.goal.untyped(),
+            first: self.first.untyped(),
+        }
+    }
+}
+
 /// `A x = b` with an optional preconditioner `M ≈ A⁻¹`, on a device.
 pub struct System<'a, T = Untyped> {
     /// The operator: square, except for least-squares methods.
@@ -19,7 +58,8 @@ pub struct System<'a, T = Untyped> {
     pub x: Vector<T>,
     /// `‖b‖²`, or `‖Aᴴ b‖²` for least squares.
     pub bb: Cell<T>,
-    /// The squared tolerance, `max(rtol² ‖b‖², atol²)`.
+    /// The squared tolerance, `max(rtol² ‖b‖², atol²)`. If the maximum norm is tested, the squared 2-norm at which a residual of
+    /// the form found last would meet it.
     pub target: Cell<T>,
     /// The squared norm that the recurrence must reach before the true residual is computed: the target, or
     /// the rounding level of `‖b‖²` if that is larger. A recurrence keeps falling below that level and means
@@ -49,6 +89,8 @@ pub struct System<'a, T = Untyped> {
     pub cond_a2: Cell<T>,
     /// The diagonal of `(Aᴴ A)⁻¹`, if [`Method::estimates_variances`](crate::Method::estimates_variances).
     pub variances: Option<Vector<T>>,
+    /// If the maximum norm is tested.
+    pub(crate) max: Option<MaxNorm<T>>,
     /// Who sees each iteration.
     pub(crate) observer: Option<&'a dyn Observing>,
 }
@@ -120,6 +162,19 @@ impl<T> System<'_, T> {
                 .eval(self.best, infinity())
                 .eval(self.last, infinity()),
         );
+        if let Some(MaxNorm { of_b, limit, goal, first, .. }) = self.max {
+            let floor = |size: Cell<T>| FLOOR * size.epsilon() * size.epsilon() * size;
+            let rows = size.len as f64;
+            k.multi_axpy_dot(
+                Pass::new("target in the maximum norm")
+                    .largest(of_b, size)
+                    .eval(limit, (self.rtol2 * of_b).max(self.atol2))
+                    .eval(goal, limit.max(floor(of_b)))
+                    .eval(self.target, limit)
+                    .eval(self.goal, (FIRST * rows * limit).max(floor(self.bb)))
+                    .eval(first, 1.0),
+            );
+        }
         if least_squares {
             let unknown = || Formula::real(f64::NAN);
             k.multi_axpy_dot(
@@ -128,10 +183,21 @@ impl<T> System<'_, T> {
         }
     }
 
-    /// After `pass`, decides from the true residual whether the solve is over; `rr = ‖b − A x‖²`.
-    pub fn confirm(&self, pass: Pass<T>, rr: Cell<T>) -> Pass<T> {
+    /// After `pass`, decides from the true residual whether the solve is over; `rr = ‖b − A x‖²`, summed in that pass.
+    pub fn confirm(&self, mut pass: Pass<T>, rr: Cell<T>) -> Pass<T> {
         let (target, last, shrink) = (self.target, self.last, self.shrink);
-        pass.confirm(Confirm { rr, target, last, shrink }).eval(self.diverged, self.dtol2 * rr.max(self.bb))
+        let max = self.max.filter(|max| pass.add_largest(rr, max.of_r));
+        // `‖r‖² ≤ limit ‖r‖² / ‖r‖_∞²`
+        let pass = match max {
+            Some(MaxNorm { of_r, limit, .. }) => pass.eval(target, rr / of_r.max(of_r.tiny()) * limit),
+            None => pass,
+        };
+        let pass = pass.confirm(Confirm { rr, target, last, shrink });
+        let pass = pass.eval(self.diverged, self.dtol2 * rr.max(self.bb));
+        let Some(MaxNorm { limit, first, .. }) = max else { return pass };
+        let floor = FLOOR * rr.epsilon() * rr.epsilon() * self.bb;
+        let at_first = (FIRST * self.b.len as f64) * first * limit;
+        pass.eval(self.goal, at_first.max(LATER * target).max(floor)).eval(first, 0.0)
     }
 
     /// Keeps `x` if the last confirmation, of squared residual norm `rr`, is better than all before. A solve
@@ -145,8 +211,12 @@ impl<T> System<'_, T> {
 
     /// After `pass`, counts an iteration whose squared residual norm by the recurrence is `rr`. Leaves it for
     /// the confirmation if `rr` meets the goal, and stops as diverged if it exceeds its bound.
-    pub fn count(&self, pass: Pass<T>, rr: Cell<T>) -> Pass<T> {
-        pass.count(rr).leave_if(rr.le(self.goal)).stop_if(rr.gt(self.diverged), Reason::Diverged)
+    pub fn count(&self, mut pass: Pass<T>, rr: Cell<T>) -> Pass<T> {
+        let met = match self.max.filter(|max| pass.add_largest(rr, max.of_r)) {
+            Some(max) => max.of_r.le(max.goal),
+            None => rr.le(self.goal),
+        };
+        pass.count(rr).leave_if(met).stop_if(rr.gt(self.diverged), Reason::Diverged)
     }
 
     /// Allocates a vector for `M r`; without a preconditioner returns `r` itself.
@@ -248,6 +318,7 @@ impl<T: Scalar> System<'_, T> {
             norm_a2: self.norm_a2.untyped(),
             cond_a2: self.cond_a2.untyped(),
             variances: self.variances.map(Vector::untyped),
+            max: self.max.map(MaxNorm::untyped),
             observer: self.observer,
         });
     }

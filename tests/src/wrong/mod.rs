@@ -122,7 +122,10 @@ fn noticing(group: &str) -> &'static [(&'static str, &'static [Fault])] {
         "random" => {
             &[("passes_agree", &[SumsBackwards, FmaSplit]), ("products_agree", &[RidingSumsBackwards])]
         }
-        "solves" => &[("gmres_variants", &[SumsBackwards, SumsAtRandom, AlwaysLimit])],
+        "solves" => &[
+            ("gmres_variants", &[SumsBackwards, SumsAtRandom, AlwaysLimit]),
+            ("maximum_norm", &[MaximaSummed]),
+        ],
         "preconditioners" => &[("grids", &[SumsBackwards])],
         "table" => &[("equal_bits", &[SumsBackwards, LaneLeftOut, SolveBackwards])],
         "digests" => &[("agree", &[SumsBackwards, LaneLeftOut])],

@@ -280,8 +280,9 @@ impl<T: Scalar> AutoSolver<T> {
     pub fn limit(&self) -> u64 {
         self.stop.limit((self.matrix.a.rows(), self.matrix.a.cols()))
     }
-    /// Changes the stopping criteria of later solves.
+    /// Changes the stopping criteria of later solves, but for the norm, which is recorded.
     pub fn set_stop(&mut self, stop: Stop) {
+        let stop = stop.norm(self.stop.norm);
         self.stop = stop;
         self.resident.solver.set_stop(stop);
     }

@@ -18,6 +18,8 @@ const QUICK: usize = 1 << 20;
 pub(super) struct Measured {
     /// `‖b − A x‖ / ‖b‖` in twice the precision, for vectors in the order of the device.
     pub(super) residual: f64,
+    /// The same in the maximum norm.
+    pub(super) largest: f64,
     pub(super) backward_error: f64,
     /// The largest residual of a row, relative to the terms of that row: `max |b − A x|ᵢ / (|A| |x| + |b|)ᵢ`.
     pub(super) of_rows: f64,
@@ -25,10 +27,10 @@ pub(super) struct Measured {
 
 impl Measured {
     /// Of `x = 0`.
-    pub(super) const ZERO: Self = Measured { residual: 1.0, backward_error: 1.0, of_rows: 1.0 };
+    pub(super) const ZERO: Self = Measured { residual: 1.0, largest: 1.0, backward_error: 1.0, of_rows: 1.0 };
 }
 
-/// The tolerance relative to `‖b‖`.
+/// The tolerance relative to `‖b‖`, in the norm of the test.
 pub(super) fn tolerance<T: Scalar>(system: &AutoSolver<T>, b: f64) -> f64 {
     system.stop.rtol.max(system.stop.atol / b)
 }
@@ -46,17 +48,20 @@ pub(super) fn stands<T: Scalar>(system: &mut AutoSolver<T>, outcome: &mut Outcom
     if !outcome.converged() && !limited {
         return false;
     }
-    let b = vector_norm(b);
+    let (b, size) = (vector_norm(b), system.stop.norm.of(b));
     if b == 0.0 {
         outcome.backward_error = 0.0;
         return true;
     }
     let ax = system.matrix.norm_of_product(x);
     outcome.backward_error = outcome.true_residual * b / (ax + b);
-    // The residual that the rounding error is compared with.
-    let residual = if limited { outcome.true_residual } else { tolerance(system, b) };
+    // The residual that the rounding error is compared with: in either norm, as no element of it is larger than its 2-norm.
+    let residual = match limited {
+        true => outcome.true_residual * b,
+        false => tolerance(system, size) * size,
+    };
     let no_worse = !limited || outcome.history.first().is_none_or(|first| outcome.true_residual <= *first);
-    no_worse && UNITS * T::EPSILON * (ax + b) <= HIDDEN * residual * b
+    no_worse && UNITS * T::EPSILON * (ax + b) <= HIDDEN * residual
 }
 
 /// `‖b − A x‖ / ‖b‖` in twice the precision, for vectors in the order of the device.

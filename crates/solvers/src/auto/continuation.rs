@@ -9,8 +9,8 @@ use super::setup::Ready;
 use super::switch::Current;
 use crate::explain::contradicts;
 use crate::{
-    Factor, Needs, Outcome, Preconditioner, SetupProgress, SetupWatch, Stop, Watch, largest, name_of,
-    residual, vector_norm,
+    Factor, Needs, Outcome, Preconditioner, SetupProgress, SetupWatch, Stop, Watch, largest, max_norm,
+    name_of, residual, vector_norm,
 };
 use lacuna_engine::{Error, Reason, Result, Scalar};
 use std::ops::ControlFlow;
@@ -271,6 +271,8 @@ pub(super) struct Continuation<'a, T: Scalar> {
     pub(super) b: &'a [T],
     /// `‖b‖`
     pub(super) norm: f64,
+    /// `‖b‖_∞`
+    pub(super) largest: f64,
     /// The right-hand side multiplied by its factor, and the factor of `x`.
     pub(super) scaled: (Vec<T>, Factor),
     /// Factor on the tolerance, reduced each time the device wrongly considers it met.
@@ -301,6 +303,7 @@ impl<'a, T: Scalar> Continuation<'a, T> {
             outcome,
             b,
             norm: vector_norm(b),
+            largest: max_norm(b),
             scaled: (of_b.times(b), of_x),
             tightening: 1.0,
             iterating,
@@ -405,13 +408,14 @@ impl<'a, T: Scalar> Continuation<'a, T> {
         let (b, of_x) = &self.scaled;
         let found = residual(&self.system.matrix.a, b, &of_x.times(x));
         let residual = found.norm / vector_norm(b);
-        Measured { residual, backward_error: residual * self.norm / (ax + self.norm), of_rows: found.of_rows }
+        let backward_error = residual * self.norm / (ax + self.norm);
+        Measured { residual, largest: found.largest / max_norm(b), backward_error, of_rows: found.of_rows }
     }
 
     /// The accuracy of `x`. If `x` is worse than the guess, it is replaced by the guess (0 if that is empty).
     pub(super) fn better(&mut self, x: &mut [T], guess: &[T], of_guess: Measured) -> Measured {
         let found = self.measure(x);
-        if found.residual <= of_guess.residual {
+        if found.residual <= of_guess.residual || self.meets(found) {
             return found;
         }
         restore(x, guess);
@@ -486,7 +490,8 @@ pub(super) fn copy(from: &Outcome, to: &mut Outcome) {
     to.restarts = from.restarts;
     to.residual = from.residual;
     to.true_residual = from.true_residual;
-    to.target = from.target;
+    (to.target, to.norm) = (from.target, from.norm);
+    (to.max_residual, to.relative_max_residual) = (from.max_residual, from.relative_max_residual);
     to.backward_error = from.backward_error;
     to.misfit = from.misfit;
     to.normal_residual = from.normal_residual;

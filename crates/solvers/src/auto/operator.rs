@@ -155,6 +155,7 @@ impl<T: Scalar> OperatorSolver<T> {
     }
     /// Changes the stopping criteria of later solves.
     pub fn set_stop(&mut self, stop: Stop) {
+        let stop = stop.norm(self.stop.norm);
         self.stop = stop;
         self.solver.set_stop(stop);
     }

@@ -8,7 +8,7 @@ use super::factor::{lost, unless_lost};
 use super::order::Order;
 use super::{AutoSolver, Chosen, MethodChoice, PreconditionerChoice, Request};
 use crate::solver::Loaded;
-use crate::{Method, Outcome, Stop, System, Watch, largest};
+use crate::{Method, Norm, Outcome, Stop, System, Watch, largest};
 use lacuna_engine::{
     Cell, Device, Error, History, Pass, Plan, Reason, Recorder, Result, Run, Scalar, Vector,
 };
@@ -337,15 +337,18 @@ fn correct_repeatedly<T: Scalar>(
         let norm = outer.resident.solver.confirm(loaded)?;
         let found = outer.resident.solver.outcome();
         let (reason, residual) = (found.reason, found.true_residual);
-        outcome.target = found.target;
+        (outcome.target, outcome.norm) = (found.target, found.norm);
+        let of_max = (found.max_residual, found.relative_max_residual);
         let corrected = !outcome.history.is_empty();
         if !corrected {
             outcome.true_residual = residual;
+            (outcome.max_residual, outcome.relative_max_residual) = of_max;
             outcome.history.push(residual);
-        } else if residual.is_nan() || residual > last {
+        } else if residual.is_nan() || residual > last && reason != Reason::Converged {
             refined.between.take_back()?; // no worse than the guess
         } else {
             outcome.true_residual = residual;
+            (outcome.max_residual, outcome.relative_max_residual) = of_max;
         }
         outcome.residual = outcome.true_residual;
         outcome.reason = match reason {
@@ -379,7 +382,8 @@ fn correct<T: Scalar>(
     let (up, of_inner) = (scaling(norm), refined.inner.factor());
     let power = |exponent: i32| T::one().scale_by_power_of_two(exponent);
     let (done, residual) = (outcome.iterations, outcome.true_residual);
-    let rtol = (GAIN * outcome.target / residual).clamp(INNER, GAIN);
+    let left = if outcome.norm == Norm::Max { outcome.relative_max_residual } else { residual };
+    let rtol = (GAIN * outcome.target / left).clamp(INNER, GAIN);
     let mut watch_inner = |w: Watch| match watch {
         Some(watch) => watch(Watch::new(done + w.iterations, w.residual * residual)),
         None => ControlFlow::Continue(()),
@@ -431,7 +435,7 @@ fn narrower<T: Scalar>(request: &Request<T>) -> Result<Request<T::Narrow, ()>> {
         scale: "none".into(),
         adjoint: request.adjoint,
         options: request.options,
-        stop: request.stop,
+        stop: request.stop.norm(Norm::Two),
         strict: request.strict,
         quick: request.quick,
         observer: None,

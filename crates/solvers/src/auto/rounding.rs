@@ -1,5 +1,5 @@
 //! Refines what complete factors leave of a residual, once that is rounding.
-use super::confirm::{Measured, tolerance};
+use super::confirm::Measured;
 use super::continuation::{Continuation, Watching, reborrow};
 use crate::Factor;
 use crate::accuracy::residuals;
@@ -20,7 +20,7 @@ impl<T: Scalar> Continuation<'_, T> {
         mut measured: Measured,
         mut watch: Watching<'_>,
     ) -> Result<Measured> {
-        let (goal, first) = (tolerance(self.system, self.norm), measured.residual);
+        let (goal, first) = (self.goal(measured), measured.residual);
         let [of_b, _] = self.system.resident.solver.factors(self.b);
         let back = Factor { exponent: -of_b.exponent, ..of_b };
         for _ in 0..CORRECTIONS {

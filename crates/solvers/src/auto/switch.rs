@@ -1,5 +1,5 @@
 //! When to switch from the method in use to a candidate.
-use super::confirm::{Measured, tolerance};
+use super::confirm::Measured;
 use super::continuation::{Continuation, half};
 use super::plan::Candidate;
 use super::setup::Ready;
@@ -94,7 +94,7 @@ impl<T: Scalar> Continuation<'_, T> {
 
     /// Iterations still needed if the residual keeps falling at the same rate.
     fn expected_iterations(&self, before: f64, residual: f64, iterations: u64) -> f64 {
-        let goal = tolerance(self.system, self.norm);
+        let goal = self.goal(self.measured);
         let rate = libm::log(residual / before) / iterations as f64;
         if rate < 0.0 { libm::log(goal / residual) / rate } else { f64::INFINITY }
     }

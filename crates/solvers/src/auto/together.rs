@@ -2,7 +2,7 @@
 use super::AutoSolver;
 use super::continuation::{Watching, first_stop};
 use super::resident::operator;
-use crate::{Advance, ColumnMethod, ColumnSolver, Outcome, RightHandSide, largest};
+use crate::{Advance, ColumnMethod, ColumnSolver, Norm, Outcome, RightHandSide, largest};
 use lacuna_engine::{LinOp, Matrix, Result, Scalar};
 use std::time::{Duration, Instant};
 
@@ -58,7 +58,8 @@ impl<T: Scalar> AutoSolver<T> {
         let count = columns.min(TOGETHER);
         let resident = &mut self.resident;
         let Matrix { bytes, rows, .. } = *resident.pair.a;
-        let pays = count > 1 && self.device.info().memory.is_none();
+        // Columns that are iterated together know the 2-norm alone.
+        let pays = count > 1 && self.stop.norm == Norm::Two && self.device.info().memory.is_none();
         let heavy = |method: &&dyn ColumnMethod| {
             bytes / (rows * size_of::<T>()).max(1) >= HEAVY.saturating_add(method.basis())
         };

@@ -1,7 +1,7 @@
 //! Whether a result is final, and what explains one that falls short.
 use super::confirm::{Measured, tolerance};
 use super::continuation::Continuation;
-use crate::{Deficient, deficiency, explain};
+use crate::{Deficient, Norm, deficiency, explain};
 use lacuna_engine::{Reason, Result, Scalar};
 use lacuna_formats::Csr;
 
@@ -22,6 +22,8 @@ impl<T: Scalar> Continuation<'_, T> {
     /// Sets the accuracy of the result.
     pub(super) fn report(&mut self, measured: Measured) {
         self.outcome.true_residual = measured.residual;
+        self.outcome.relative_max_residual = measured.largest;
+        self.outcome.max_residual = measured.largest * self.largest;
         self.outcome.backward_error = measured.backward_error;
         self.measured = measured;
     }
@@ -33,7 +35,21 @@ impl<T: Scalar> Continuation<'_, T> {
 
     /// Whether a residual meets the tolerance.
     pub(super) fn meets(&self, measured: Measured) -> bool {
-        measured.residual <= SLACK * tolerance(self.system, self.norm)
+        match self.system.stop.norm {
+            Norm::Two => measured.residual <= SLACK * tolerance(self.system, self.norm),
+            Norm::Max => measured.largest <= SLACK * tolerance(self.system, self.largest),
+        }
+    }
+
+    /// The 2-norm, relative to `‖b‖`, at which a residual of the form of this one meets the tolerance.
+    pub(super) fn goal(&self, measured: Measured) -> f64 {
+        match self.system.stop.norm {
+            Norm::Two => tolerance(self.system, self.norm),
+            Norm::Max => {
+                tolerance(self.system, self.largest)
+                    * (measured.residual / measured.largest.max(f64::MIN_POSITIVE))
+            }
+        }
     }
 
     /// Whether `x` meets the tolerance, or nothing more should be tried.

@@ -32,6 +32,9 @@ impl<T: Scalar> Solver<T> {
                 reason: Reason::Converged,
                 residual: 0.0,
                 true_residual: 0.0,
+                max_residual: 0.0,
+                relative_max_residual: 0.0,
+                norm: self.stop.norm,
                 target: self.stop.rtol,
                 history: vec![0.0],
                 ..Outcome::default()
@@ -77,7 +80,9 @@ impl<T: Scalar> Solver<T> {
     ) -> Result<(Reason, f64)> {
         let dev = self.plan.device().clone();
         let (mut reason, mut residual) = found;
-        if !is_result(found, first) {
+        // One that converged in the maximum norm may have a larger 2-norm.
+        if reason != Reason::Converged && !is_result(found, first) {
+            self.forget_maximum();
             return Ok((reason, first));
         }
         self.guess.clear();
@@ -104,6 +109,8 @@ impl<T: Scalar> Solver<T> {
             self.run((exponent, 0), f64::NAN, None)?;
             let after = std::mem::replace(&mut self.outcome, before);
             residual = after.true_residual;
+            self.outcome.max_residual = after.max_residual;
+            self.outcome.relative_max_residual = after.relative_max_residual;
             if reason == Reason::Converged && !after.converged() {
                 reason = Reason::OutOfRange;
             }
@@ -112,9 +119,15 @@ impl<T: Scalar> Solver<T> {
         };
         if let Some(refused) = refused {
             (reason, residual) = (refused, first);
+            self.forget_maximum();
             if from_zero { x.fill(T::zero()) } else { x.copy_from_slice(&self.guess) }
         }
         Ok((reason, residual))
+    }
+
+    /// What is handed back is not what was confirmed last.
+    fn forget_maximum(&mut self) {
+        (self.outcome.max_residual, self.outcome.relative_max_residual) = (f64::NAN, f64::NAN);
     }
 }
 

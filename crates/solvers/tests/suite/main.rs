@@ -3,6 +3,7 @@ mod adjoints;
 mod amg;
 mod faults;
 mod least_squares;
+mod max_norm;
 mod multigrid;
 mod preconditioners;
 mod reference;

@@ -7,7 +7,7 @@ use lacuna_solvers::{
 use std::sync::Arc;
 
 /// A convection-diffusion matrix on an `m × m` grid; symmetric if `wind` is 0.
-fn grid<T: Scalar>(m: usize, wind: T, shift: T) -> Csr<T> {
+pub(crate) fn grid<T: Scalar>(m: usize, wind: T, shift: T) -> Csr<T> {
     let (mut row_ptr, mut col_idx, mut values) = (vec![0u32], vec![], vec![]);
     for i in 0..m * m {
         let (r, c) = (i / m, i % m);
@@ -32,7 +32,7 @@ fn solve<T: Scalar>(name: &str, a: &Csr<T>, precondition: bool, stop: Stop) -> (
     solve_for(&b, name, a, precondition, stop)
 }
 
-fn solve_for<T: Scalar>(
+pub(crate) fn solve_for<T: Scalar>(
     b: &[T],
     name: &str,
     a: &Csr<T>,
