@@ -242,12 +242,19 @@ impl<'a> Facts<'a> {
     fn diagonal(&self) -> String {
         let s = &self.structure;
         let zeros = match s.first_zero_diagonal {
-            Some(row) => format!("{} zero or missing, the first in row {row} (from 0)", s.zero_diagonal),
+            Some(row) => {
+                format!("{} zero or missing, the first in row {row} (counted from 0)", s.zero_diagonal)
+            }
             None => "no zeros".into(),
         };
         let sign = if s.diagonal_positive { ", all positive" } else { "" };
-        let dominant = if s.diagonally_dominant { ", dominant in every row" } else { "" };
+        let dominant = if self.is_dominant() { ", dominant in every row" } else { "" };
         zeros + sign + dominant
+    }
+
+    /// Whether the diagonal dominates in every row, of which none is empty.
+    fn is_dominant(&self) -> bool {
+        self.structure.diagonally_dominant && self.structure.zero_diagonal == 0
     }
 
     fn text(&self) -> String {
@@ -352,7 +359,7 @@ impl<'a> Facts<'a> {
         if let Some(Measured { device, tuned, ritz }) = &self.measured {
             let when = if tuned.remembered { "before" } else { "now" };
             writeln!(text, "  measured    {when}, on {}: {}", device.backend, device.name)?;
-            if let Some(line) = ritz.as_ref().and_then(spectrum) {
+            if let Some(line) = ritz.as_ref().and_then(|ritz| spectrum(ritz, !self.singular.is_empty())) {
                 writeln!(text, "  spectrum    {line}")?;
             }
         }
@@ -395,7 +402,7 @@ impl<'a> Facts<'a> {
                 "zero": s.zero_diagonal,
                 "first_zero": s.first_zero_diagonal,
                 "positive": s.diagonal_positive,
-                "dominant": s.diagonally_dominant,
+                "dominant": self.is_dominant(),
             },
             "bandwidth": { "lower": s.lower_bandwidth, "upper": s.upper_bandwidth },
             "diagonals": s.diagonals,
@@ -420,8 +427,8 @@ impl<'a> Facts<'a> {
                 "steps": ritz.steps(),
                 "extremes": ritz.extremes(),
                 "negative": ritz.extremes().map(|[low, high]| signs(ritz, low, high)[0]),
-                "condition": ritz.condition(),
-                "cg_iterations": ritz.cg_iterations(TOLERANCE),
+                "condition": ritz.condition().filter(|_| self.singular.is_empty()),
+                "cg_iterations": ritz.cg_iterations(TOLERANCE).filter(|_| self.singular.is_empty()),
             })),
             "orders": self.orders.iter().map(|(name, profiles)| (name.to_string(), json!(profiles.map(|both| {
                 both.map(|p| json!({ "bandwidth": p.bandwidth, "profile": p.profile }))
@@ -455,12 +462,13 @@ fn signs(ritz: &RitzValues, low: f64, high: f64) -> [usize; 2] {
     [ritz.below(-tiny), steps - ritz.below(tiny)]
 }
 
-/// What Ritz values of `|D|⁻¹ A` say.
-fn spectrum(ritz: &RitzValues) -> Option<String> {
+/// What Ritz values of `|D|⁻¹ A` say. A matrix that is known to be singular has no condition number.
+fn spectrum(ritz: &RitzValues, singular: bool) -> Option<String> {
     let [low, high] = ritz.extremes()?;
     let steps = ritz.steps();
     let [negative, positive] = signs(ritz, low, high);
     let said = match (negative, positive, ritz.condition(), ritz.cg_iterations(TOLERANCE)) {
+        (0, ..) if singular && positive == steps => "none negative, but A is singular, as said above".into(),
         (0, _, Some(condition), Some(iterations)) if positive == steps => format!(
             "none negative; a condition of at least {condition:.1e}; cg may need {} iterations to {TOLERANCE:e}, or more if it is larger",
             thousands(iterations)

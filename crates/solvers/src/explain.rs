@@ -26,29 +26,34 @@ pub fn explain<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
         }
         let filled = |i: usize| a.row_entries(i).any(|(_, v)| v != T::zero());
         let empty: Vec<usize> = (0..n).filter(|&i| !filled(i)).collect();
-        if let Some(&first) = empty.first() {
+        if !empty.is_empty() {
             let against = empty.iter().find(|&&i| b.get(i).is_some_and(|b| *b != T::zero()));
             let end = match against {
+                Some(i) if empty.len() == 1 => format!("with b = {} there no x solves the system", b[*i]),
                 Some(i) => format!("with b = {} in row {i} no x solves the system", b[*i]),
                 None if b.is_empty() => "b must be 0 there".into(),
                 None => "b is 0 there, so that the solution is not unique".into(),
             };
             let which = rows(&empty);
             let them = if empty.len() == 1 { "that row" } else { "those rows" };
+            let have = if empty.len() == 1 { "has" } else { "have" };
             found.push(format!(
-            "A is singular: {which} {} no nonzero entry, and {end}; leave {them} and the unknowns of the same number out, or give \
-             {them} a diagonal (first: row {first})",
-            if empty.len() == 1 { "has" } else { "have" }
-        ));
+                "A is singular: {which} {have} no nonzero entry, and {end}; leave {them} and the unknowns of the same number out, \
+                 or give {them} a diagonal"
+            ));
         }
         let mut used = vec![false; n];
         a.entries().filter(|(_, _, v)| *v != T::zero()).for_each(|(_, j, _)| used[j] = true);
         let unused: Vec<usize> = (0..n).filter(|&j| !used[j]).collect();
         if !unused.is_empty() && empty.is_empty() {
             let which = rows(&unused).replacen("row", "column", 1);
+            let (has, these) = match unused.len() {
+                1 => ("has", "this unknown"),
+                _ => ("have", "these unknowns"),
+            };
             found.push(format!(
-            "A is singular: {which} without a nonzero entry, so that no equation determines these unknowns"
-        ));
+                "A is singular: {which} {has} no nonzero entry, so that no equation determines {these}; leave {these} out"
+            ));
         }
         if found.is_empty() {
             found.extend(unmatched(a));
@@ -71,15 +76,16 @@ pub(crate) fn contradicts<T: Scalar>(a: &Csr<T>, b: &[T]) -> bool {
     (0..n).any(|i| b[i] != T::zero() && is_empty(i)) || null_of_constants(a, b).iter().any(no_solution)
 }
 
-/// `row 7`, `rows 1, 2 and 5`, `rows 1, 2, 3, 4, 5 and 20 more`.
+/// `row 7 (counted from 0)`, `rows 1, 2 and 5 (counted from 0)`, `rows 1, 2, 3, 4, 5 and 20 more (counted from 0)`.
 fn rows(which: &[usize]) -> String {
     let named: Vec<String> = which.iter().take(NAMED).map(usize::to_string).collect();
     let more = which.len().saturating_sub(NAMED);
-    match (named.as_slice(), more) {
+    let which = match (named.as_slice(), more) {
         ([one], 0) => format!("row {one}"),
         ([first @ .., last], 0) => format!("rows {} and {last}", first.join(", ")),
         (all, more) => format!("rows {} and {more} more", all.join(", ")),
-    }
+    };
+    which + " (counted from 0)"
 }
 
 /// Whether the pattern makes the matrix singular for all values of its entries: a maximum matching of rows
@@ -96,7 +102,7 @@ pub(crate) fn unmatched<T: Scalar>(a: &Csr<T>) -> Option<String> {
     let count = lost.len();
     (count > 0).then(|| {
         format!(
-            "A is structurally singular: its structural rank is {} of {n}; whatever the values of its nonzero entries are, {} \
+            "A is structurally singular: its structural rank is {} of {n}, so that whatever the values of its nonzero entries {} \
              cannot be told apart from the others; look for equations that are missing or stand twice",
             n - count,
             rows(&lost)
@@ -137,21 +143,37 @@ fn null_of_constants<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
             more += 1;
             continue;
         }
-        let place = match whole {
-            true => "A is singular".to_string(),
-            false => format!("A is singular in the part of {size} unknowns that row {root} belongs to"),
-        };
+        let part = format!("the part of {size} unknowns that row {root} (counted from 0) belongs to");
+        let place = if whole { "A is singular".into() } else { format!("A is singular in {part}") };
+        let (there, of_part) = if whole { ("", "b") } else { (" there", "b over this part") };
         let inconsistent = columns_vanish && libm::hypot(re, im) > 1e3 * T::EPSILON * moduli;
-        notes.push(match (rows_vanish, inconsistent) {
-            (_, true) => format!(
-                "{place}: its columns sum to 0, while b sums to {:e} there: {NO_SOLUTION}; subtract the mean of b, or fix \
-                 an unknown",
-                T::from_parts(re, im)
-            ),
+        notes.push(match (rows_vanish, columns_vanish) {
+            (rows_vanish, true) if inconsistent => {
+                let sum = T::from_parts(re, im);
+                let fix = if rows_vanish { ", or fix an unknown" } else { "" };
+                format!(
+                    "{place}: its columns sum to 0, while b sums to {sum:e}{there}: {NO_SOLUTION}; subtract the mean of {of_part}{fix}"
+                )
+            }
+            (true, true) => {
+                let unless = if b.is_empty() { format!(", and b must sum to 0{there}") } else { String::new() };
+                format!(
+                    "{place}: its rows and columns sum to 0, so that a constant may be added to x{unless}; fix an unknown, or the \
+                     mean of x"
+                )
+            }
             (true, false) => format!(
-                "{place}: its rows sum to 0, so that a constant may be added to x; fix an unknown, or the mean of x"
+                "{place}: its rows sum to 0, so that a constant may be added to x, and a solution exists only for some b: those \
+                 orthogonal to the left null vector, which is not constant, since the columns do not sum to 0; lsmr finds the x of \
+                 least |b - A x|"
             ),
-            (false, false) => format!("{place}: its columns sum to 0, so that its rank is not full"),
+            (false, _) => {
+                let unless = if b.is_empty() { format!(" unless b sums to 0{there}") } else { String::new() };
+                match b.is_empty() {
+                    true => format!("{place}: its columns sum to 0, so that {NO_SOLUTION}{unless}"),
+                    false => format!("{place}: its columns sum to 0, so that the solution is not unique; lsmr finds one"),
+                }
+            }
         });
     }
     if more > 0 {
@@ -211,9 +233,12 @@ mod tests {
     #[test]
     fn empty_rows_and_columns_are_named() {
         let text = said(3, &[(0, 0, 2.0), (1, 1, 0.0), (2, 2, 3.0)], &[1.0; 3]);
-        assert!(text.contains("row 1 has no nonzero entry") && text.contains("no x solves"), "{text}");
+        assert!(
+            text.contains("row 1 (counted from 0) has no nonzero entry") && text.contains("no x solves"),
+            "{text}"
+        );
         let text = said(3, &[(0, 0, 2.0), (1, 0, 1.0), (2, 2, 3.0)], &[1.0; 3]);
-        assert!(text.contains("column 1 without a nonzero entry"), "{text}");
+        assert!(text.contains("column 1 (counted from 0) has no nonzero entry"), "{text}");
     }
 
     #[test]
@@ -241,6 +266,19 @@ mod tests {
         two.extend(line(3, 5));
         two.push((0, 0, 1.0));
         let text = said(8, &two, &[1.0; 8]);
-        assert!(text.contains("the part of 5 unknowns that row 3 belongs to"), "{text}");
+        assert!(text.contains("the part of 5 unknowns that row 3 (counted from 0) belongs to"), "{text}");
+        assert!(text.contains("subtract the mean of b over this part"), "{text}");
+    }
+
+    /// Rows that sum to 0 and columns that do not: the left null vector is not constant, and the mean of `b` tells nothing.
+    #[test]
+    fn rows_that_sum_to_zero_alone_say_nothing_of_the_mean_of_b() {
+        let weighted: Vec<_> = line(0, 4).into_iter().map(|(i, j, v)| (i, j, (1 + i) as f64 * v)).collect();
+        let text = said(4, &weighted, &[1.0; 4]);
+        assert!(text.contains("its rows sum to 0") && text.contains("lsmr finds"), "{text}");
+        assert!(!text.contains("mean"), "{text}");
+        let transposed: Vec<_> = weighted.iter().map(|&(i, j, v)| (j, i, v)).collect();
+        let text = said(4, &transposed, &[1.0; 4]);
+        assert!(text.ends_with("no x solves the system; subtract the mean of b"), "{text}");
     }
 }

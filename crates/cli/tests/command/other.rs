@@ -132,11 +132,15 @@ fn info_says_why_a_matrix_is_singular_and_that_rounding_took_its_symmetry() {
         (bench.run(&format!("info {matrix}")).out, serde_json::from_str::<serde_json::Value>(&json).unwrap())
     };
     let (text, json) = info("empty.mtx");
-    let said = "A is singular: row 2 has no nonzero entry, and b must be 0 there; leave that row";
+    let said =
+        "A is singular: row 2 (counted from 0) has no nonzero entry, and b must be 0 there; leave that row";
     assert!(text.contains(&format!("  singular    {said}")), "{text}");
     assert!(json["singular"][0].as_str().unwrap().starts_with(said), "{json}");
     let (text, _) = info("constants.mtx");
-    assert!(text.contains("  singular    A is singular: its rows sum to 0, so that a constant"), "{text}");
+    assert!(
+        text.contains("  singular    A is singular: its rows and columns sum to 0, so that a constant"),
+        "{text}"
+    );
     let (text, json) = info("rounded.mtx");
     assert!(text.contains("; lost by rounding alone: entries differ by 1"), "{text}");
     assert!(json["symmetric_but_for"].as_f64().unwrap() < 1e-15, "{json}");

@@ -57,12 +57,15 @@ pub(super) fn with_shifts<T: Double>(
         let (expected, got) = ("a square matrix".into(), (a.rows(), a.cols()));
         return Err(Error::Shape { operation: operation.into(), expected, got });
     }
-    let refused = |stopped: Stopped| {
-        let Stopped { row, message } = stopped;
-        Error::Entry { operation: operation.into(), row, column: row, message }
-    };
     interrupt::check()?;
     let a = with_diagonal(operation, &a)?.map_or(a, Cow::Owned);
+    let refused = |stopped: Stopped| {
+        let Stopped { row, mut message } = stopped;
+        if a.row_entries(row).all(|(_, v)| v == T::zero()) {
+            message = "the row has no nonzero entry, so that the matrix is singular".into();
+        }
+        Error::Entry { operation: operation.into(), row, column: row, message }
+    };
     interrupt::check()?;
     let mut values = a.values().to_vec();
     let mut stopped = match factor(&a, &mut values) {

@@ -49,7 +49,7 @@ fn the_choice_follows_the_matrix_and_says_why() {
     assert_eq!(method(spd), "method cg: the matrix is symmetric with a positive diagonal");
     assert_eq!(
         preconditioner("cg", spd),
-        "preconditioner jacobi: the diagonal has no zero and is not constant; it costs no sweep of its own"
+        "preconditioner jacobi: the diagonal has no zero and is not constant; applying it costs next to nothing"
     );
     let constant = &[[4.0, 1.0, 0.0], [1.0, 4.0, 1.0], [0.0, 1.0, 4.0]];
     assert_eq!(

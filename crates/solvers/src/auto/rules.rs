@@ -14,6 +14,7 @@ pub(super) const NONE: &str = "none";
 
 /// A choice by name, with the reason in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Chosen {
     /// The name, as in [`crate::METHODS`] and [`crate::PRECONDITIONERS`].
     pub name: String,
@@ -206,7 +207,7 @@ fn simple_rules<'a, T: Scalar>() -> [Rule<Under<'a, T>>; 3] {
             |under| no_use_of_diagonal(under.facts, under.method.hermitian()),
         ),
         Rule::new("jacobi", "otherwise", |_| {
-            Some("the diagonal has no zero and is not constant; it costs no sweep of its own".into())
+            Some("the diagonal has no zero and is not constant; applying it costs next to nothing".into())
         }),
     ]
 }
@@ -219,7 +220,10 @@ fn no_use_of_diagonal<T: Scalar>(facts: &Facts<T>, hermitian: bool) -> Option<St
         return Some("least squares; column-scaling evens out columns of different norms".into());
     }
     if let Some(row) = s.first_zero_diagonal {
-        return Some(format!("the matrix has {}, the first in row {row} (from 0)", zeros(s.zero_diagonal)));
+        return Some(format!(
+            "the matrix has {}, the first in row {row} (counted from 0)",
+            zeros(s.zero_diagonal)
+        ));
     }
     let diagonal = |i: usize| a.get(i, i).unwrap_or(T::zero());
     let first = |test: &(dyn Fn(T) -> bool + Sync)| find_first(a.rows(), GRAIN, |i| test(diagonal(i)));
@@ -227,13 +231,13 @@ fn no_use_of_diagonal<T: Scalar>(facts: &Facts<T>, hermitian: bool) -> Option<St
         return Some("the diagonal is constant, so jacobi would change nothing".into());
     }
     if let Some(row) = first(&|d| !T::one().quotient(d).finite()) {
-        return Some(format!("the diagonal entry of row {row} (from 0) has no reciprocal"));
+        return Some(format!("the diagonal entry of row {row} (counted from 0) has no reciprocal"));
     }
     if s.weakest_diagonal < T::EPSILON.sqrt()
         && let Some((row, ratio)) = weak_diagonal(&**a)
     {
         return Some(format!(
-            "the diagonal entry of row {row} (from 0) is {ratio:.0e} of an entry beside it, whatever the scale of rows and \
+            "the diagonal entry of row {row} (counted from 0) is {ratio:.0e} of an entry beside it, whatever the scale of rows and \
              columns: jacobi would divide by almost zero"
         ));
     }

@@ -110,7 +110,7 @@ fn parts<T: Scalar>(a: &Csr<T>, f: &factor::Ilut<T::Wide>, adjoint: bool) -> Res
         [] => parts,
         [first, ..] => parts.report(
             "pivots set",
-            format!("{}, the first in column {first} (from 0), which had none", f.replaced.len()),
+            format!("{}, the first in column {first} (counted from 0), which had none", f.replaced.len()),
         ),
     };
     if !adjoint {

@@ -19,7 +19,7 @@ pub struct Jacobi;
 impl Jacobi {
     pub(super) const INFO: PrecondInfo = PrecondInfo {
         name: "jacobi",
-        about: "the inverse of the diagonal; costs no sweep of its own",
+        about: "the inverse of the diagonal; costs next to nothing beside the product",
         options: &[],
         needs_diagonal: true,
         needs_hermitian: false,
@@ -67,6 +67,22 @@ impl<T: Scalar> Preconditioner<T> for Jacobi {
     }
 }
 
+/// Why a diagonal entry has no finite reciprocal, and what to try.
+fn without_reciprocal<T: Scalar>(a: &Csr<T>, row: usize) -> String {
+    if a.row_entries(row).all(|(_, v)| v == T::zero()) {
+        return "the row has no nonzero entry, so that the matrix is singular".into();
+    }
+    let entry = a.get(row, row).unwrap_or(T::zero());
+    let what = if a.get(row, row).is_none() { "is missing".into() } else { format!("is {entry:e}") };
+    let message = format!("the diagonal entry {what}; expected one with a finite reciprocal");
+    match entry == T::zero() {
+        true => format!(
+            "{message}; the order `matching` (`--reorder matching`, `LinearSystem::reorder`) moves rows for a diagonal without zeros"
+        ),
+        false => message,
+    }
+}
+
 /// The reciprocals of the diagonal of a square matrix.
 ///
 /// # Errors
@@ -82,8 +98,7 @@ pub fn inverse_diagonal<T: Scalar>(a: &Csr<T>) -> Result<Vec<T>> {
         let inverse = |i: usize| T::one().quotient(a.get(i, i).unwrap_or(T::zero()));
         let inverses = parallel::collect(a.rows(), GRAIN, inverse);
         if let Some(row) = parallel::find_first(a.rows(), GRAIN, |i| !inverses[i].finite()) {
-            let what = a.get(row, row).map_or("is missing".into(), |entry| format!("is {entry:e}"));
-            let message = format!("the diagonal entry {what}; expected one with a finite reciprocal");
+            let message = without_reciprocal(a, row);
             return Err(Error::Entry { operation: operation.into(), row, column: row, message });
         }
         Ok(inverses)
