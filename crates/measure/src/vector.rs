@@ -1,6 +1,7 @@
 //! Vectors from files and by name.
 use crate::failure::{Failure, Result};
 use crate::input::{InputFile, Source};
+use crate::quantity::many;
 use lacuna::Scalar;
 use lacuna::backend::pages;
 use lacuna::backend::text::{shown_name, shown_word};
@@ -23,6 +24,38 @@ pub enum VectorSource {
 pub struct VectorFile {
     option: &'static str,
     file: InputFile,
+}
+
+impl VectorFile {
+    /// The option and the file, for an error.
+    fn shown(&self) -> String {
+        format!("{} {}", self.option, shown_name(&self.file.path))
+    }
+
+    /// Rejects a file of another shape before it is read: one column is expected, or any number of them if there may be `several`.
+    fn check(&self, length: Length, several: bool) -> Result<()> {
+        let (rows, cols, is_dense) = (self.file.about.rows, self.file.about.cols, self.file.about.is_dense);
+        if cols == 1 {
+            return length.check_count(&self.shown(), rows);
+        }
+        let (count, of) = (length.count(), length.of());
+        if several && rows == count {
+            return Ok(());
+        }
+        let columns = if several { "columns" } else { "one column" };
+        let got = if is_dense { "an array" } else { "a sparse matrix" };
+        let hint = match (is_dense, rows == count, self.option) {
+            (false, true, "--rhs") if cols > 1 => "; several right-hand sides are given as a dense file",
+            _ if rows == 1 && cols == count => "; store it as a column",
+            _ => "",
+        };
+        let shown = self.shown();
+        Err(Failure::Usage(format!(
+            "{shown}: expected {columns} of {count} elements, as many as the matrix has {of}, got {got} of {} and {}{hint}",
+            many(rows, "row", "rows"),
+            many(cols, "column", "columns"),
+        )))
+    }
 }
 
 impl VectorSource {
@@ -100,12 +133,12 @@ impl VectorSource {
             }
             VectorSource::Model => matrix.model_right_hand_side(),
             VectorSource::File(vector) => {
-                let VectorFile { option, file } = &**vector;
+                vector.check(length, false)?;
                 let notes = |note: &str| matrix.note(note, quiet);
                 let options = ReadOptions { progress: None, notes: Some(&notes) };
-                let vector = file.with(|opened| opened.vector(&options))?;
-                length.check(&format!("{option} {}", shown_name(&file.path)), &vector)?;
-                Ok(vector)
+                let read = vector.file.with(|opened| opened.vector(&options))?;
+                length.check(&vector.shown(), &read)?;
+                Ok(read)
             }
         }
     }
@@ -125,11 +158,11 @@ pub fn read_columns<T: Scalar>(
         let values = source.read::<T>(Length::Rows(rows), matrix, quiet)?;
         return Ok(DenseArray { rows, cols: 1, values });
     };
-    let VectorFile { option, file } = &**vector;
+    vector.check(Length::Rows(rows), true)?;
     let notes = |note: &str| matrix.note(note, quiet);
     let options = ReadOptions { progress: None, notes: Some(&notes) };
-    let columns = file.with(|opened| opened.columns::<T>(&options))?;
-    Length::Rows(rows).check_count(&format!("{option} {}", shown_name(&file.path)), columns.rows)?;
+    let columns = vector.file.with(|opened| opened.columns::<T>(&options))?;
+    Length::Rows(rows).check_count(&vector.shown(), columns.rows)?;
     Ok(columns)
 }
 
@@ -201,20 +234,24 @@ impl Length {
         }
     }
 
+    /// What of the matrix it is the number of.
+    fn of(self) -> &'static str {
+        match self {
+            Length::Rows(_) => "rows",
+            Length::Columns(_) => "columns",
+        }
+    }
+
     /// Rejects a vector of another length.
     pub fn check<T>(self, what: &str, vector: &[T]) -> Result<()> {
         self.check_count(what, vector.len())
     }
 
     fn check_count(self, what: &str, got: usize) -> Result<()> {
-        let count = self.count();
+        let (count, of) = (self.count(), self.of());
         if got == count {
             return Ok(());
         }
-        let of = match self {
-            Length::Rows(_) => "rows",
-            Length::Columns(_) => "columns",
-        };
         let message = format!("{what}: expected {count} elements, as many as the matrix has {of}, got {got}");
         Err(Failure::Usage(message))
     }
