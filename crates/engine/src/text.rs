@@ -114,6 +114,43 @@ fn replaced(text: &str, unwanted: impl Fn(char) -> bool, by: impl Fn(char) -> St
     Cow::Owned(clean)
 }
 
+/// `; did you mean `NAME`?` for the known name that is nearest to a text, if one is near: letters left out, added, replaced, or
+/// exchanged with their neighbours, one of three at most. Otherwise empty.
+pub fn did_you_mean<'n>(known: impl IntoIterator<Item = &'n str>, got: &str) -> String {
+    let got: Vec<char> = got.chars().take(LONGEST).collect();
+    let distances = known.into_iter().map(|name| (distance(&name.chars().collect::<Vec<_>>(), &got), name));
+    match distances.min_by_key(|(distance, _)| *distance) {
+        Some((distance, name)) if distance <= (got.len() / 3).max(1) && distance < got.len() => {
+            format!("; did you mean `{name}`?")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The most characters of a text that are compared with names.
+const LONGEST: usize = 64;
+
+/// Insertions, deletions, replacements and exchanges of neighbours that make one text the other, none of them twice at a place.
+///
+/// Reference: Damerau 1964, doi:10.1145/363958.363994.
+fn distance(a: &[char], b: &[char]) -> usize {
+    // The rows of the table of distances of beginnings: two before the current one, for exchanges.
+    let mut rows = [vec![0; b.len() + 1], vec![0; b.len() + 1], (0..=b.len()).collect::<Vec<_>>()];
+    for i in 1..=a.len() {
+        rows.rotate_left(1);
+        rows[2][0] = i;
+        for j in 1..=b.len() {
+            let replaced = rows[1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = replaced.min(rows[1][j] + 1).min(rows[2][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[0][j - 2] + 1);
+            }
+            rows[2][j] = least;
+        }
+    }
+    rows[2][b.len()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,5 +171,22 @@ mod tests {
     #[test]
     fn ranges_are_in_order() {
         assert!(INVISIBLE.windows(2).all(|w| w[0].1 < w[1].0) && INVISIBLE.iter().all(|r| r.0 <= r.1));
+    }
+
+    #[test]
+    fn a_name_that_is_near_is_proposed() {
+        let names = ["cg", "minres", "gmres", "ilu0", "ilut", "poisson1d", "poisson2d"];
+        for (got, meant) in [
+            ("gmers", "gmres"),
+            ("ilu1", "ilu0"),
+            ("poisson2", "poisson2d"),
+            ("cq", "cg"),
+            ("Minres", "minres"),
+        ] {
+            assert_eq!(did_you_mean(names, got), format!("; did you mean `{meant}`?"), "{got}");
+        }
+        for got in ["", "x", "jacobi", "stencil", "multigrid"] {
+            assert_eq!(did_you_mean(names, got), "", "{got}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 #[cfg(all(feature = "cuda", feature = "ranks"))]
 use crate::device_list;
 use crate::device_list::check_list;
+use lacuna_engine::text::did_you_mean;
 use lacuna_engine::{Backend, Device, DeviceInfo, Error, Process, Result, WeakDevice};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -196,7 +197,11 @@ fn unknown(name: &str, names: &[&str]) -> Error {
             message: format!("this build has {list}; turn on the feature `{name}` of the crate `lacuna`"),
         };
     }
-    Error::Argument { what: "backend".into(), message: format!("`{name}` is unknown; this build has {list}") }
+    let near = did_you_mean(names.iter().copied(), name);
+    Error::Argument {
+        what: "backend".into(),
+        message: format!("`{name}` is unknown; this build has {list}{near}"),
+    }
 }
 
 /// Makes a backend from outside known by its name, to [`open`], [`LinearSystem::on`](crate::LinearSystem::on) and the rest.

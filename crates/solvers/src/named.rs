@@ -1,4 +1,5 @@
 //! `NAME:key=value,…`: the syntax that names methods and preconditioners with their options.
+use lacuna_engine::text::did_you_mean;
 use lacuna_engine::{Error, Result};
 use std::fmt::Display;
 use std::str::FromStr;
@@ -80,7 +81,8 @@ impl<'a> Settings<'a> {
             };
             let (key, value) = (key.trim(), value.trim());
             if !settings.options().any(|option| option.key == key) {
-                return Err(settings.refused(format!("{}, got `{key}`", settings.keys())));
+                let near = did_you_mean(settings.options().map(|option| option.key), key);
+                return Err(settings.refused(format!("{}, got `{key}`{near}", settings.keys())));
             }
             if settings.given.iter().any(|(earlier, _)| *earlier == key) {
                 return Err(settings.refused(format!("`{key}` is given twice")));
@@ -179,9 +181,10 @@ impl<'a> Settings<'a> {
 /// The error for an unknown name.
 pub(crate) fn unknown<'n>(what: &str, names: impl Iterator<Item = &'n str>, got: &str) -> Error {
     let names: Vec<_> = names.collect();
+    let near = did_you_mean(names.iter().copied(), name_of(got));
     Error::Argument {
         what: what.into(),
-        message: format!("expected one of {}, got `{got}`", names.join(", ")),
+        message: format!("expected one of {}, got `{got}`{near}", names.join(", ")),
     }
 }
 

@@ -99,12 +99,19 @@ fn a_row_without_entries() {
     assert_eq!(code, 1);
     assert_eq!(
         json["choices"][1],
-        "preconditioner none: the matrix has a zero on its diagonal, the first in row 2 (from 0)"
+        "preconditioner none: the matrix has a zero on its diagonal, the first in row 2 (counted from 0)"
     );
     assert!(json["outcome"] != "converged" && json["true_residual"].as_f64().unwrap() > 0.5, "{json}");
     // With a consistent right-hand side, the solution is found.
     bench.vector("b.mtx", &[2.0, 3.0, 0.0]);
     assert_eq!(bench.solve("a.mtx --rhs b.mtx").0, 0);
+    // What cannot do without the row says that it is empty.
+    for precond in ["jacobi", "ic0"] {
+        let refused = bench.refused(&format!("solve a.mtx --precond {precond}"));
+        assert!(refused.contains("row 2, column 2: the row has no nonzero entry"), "{refused}");
+    }
+    let told = bench.run("info a.mtx --why").out;
+    assert!(!told.contains("dominant in every row") && !told.contains("a condition of"), "{told}");
 }
 
 #[test]
@@ -114,9 +121,11 @@ fn a_zero_diagonal_with_jacobi() {
     assert_eq!(
         bench.refused("solve a.mtx --precond jacobi"),
         "inverse of the diagonal: entry at row 0, column 0: the diagonal entry is missing; expected one with a \
-         finite reciprocal (rows and columns count from 0)"
+         finite reciprocal; the order `matching` (`--reorder matching`, `LinearSystem::reorder`) moves rows for a \
+         diagonal without zeros (rows and columns count from 0)"
     );
     assert_eq!(bench.solve("a.mtx").0, 0);
+    assert_eq!(bench.solve("a.mtx --precond jacobi --reorder matching").0, 0);
 }
 
 #[test]
@@ -133,6 +142,48 @@ fn a_right_hand_side_of_the_wrong_length() {
         let (_, option) = args.split_once(' ').unwrap();
         assert_eq!(bench.refused(&format!("solve {args}")), format!("{option}: expected {expected}"));
     }
+}
+
+#[test]
+fn a_right_hand_side_of_another_shape() {
+    let bench = Bench::new().with_spd();
+    bench.matrix("sparse.mtx", 3, 2, &["1 1 1", "3 2 1"]).columns("short.npy", 2, &[1.0; 6]);
+    bench.file("row.mtx", "%%MatrixMarket matrix array real general\n1 3\n1\n1\n1\n");
+    for (file, expected) in [
+        (
+            "sparse.mtx",
+            "one column of 3 elements, as many as the matrix has rows, got a sparse matrix of 3 rows and 2 columns; several \
+             right-hand sides are given as a dense file",
+        ),
+        (
+            "short.npy",
+            "columns of 3 elements, as many as the matrix has rows, got an array of 2 rows and 3 columns",
+        ),
+        (
+            "row.mtx",
+            "columns of 3 elements, as many as the matrix has rows, got an array of 1 row and 3 columns; store it as a column",
+        ),
+    ] {
+        let refused = bench.refused(&format!("solve a.mtx --rhs {file}"));
+        assert_eq!(refused, format!("--rhs {file}: expected {expected}"));
+    }
+}
+
+#[test]
+fn a_name_that_is_nearly_right() {
+    let bench = Bench::new();
+    for (args, meant) in [
+        ("solve gen:poisson1d:9 --method gmers", "gmres"),
+        ("solve gen:poisson1d:9 --precond ilu1", "ilu0"),
+        ("solve gen:poisson1d:9 --precond amg:coarset=3", "coarsest"),
+        ("solve gen:poisson2:9", "poisson2d"),
+        ("compare gen:poisson1d:9 --formats cdr", "csr"),
+        ("solve gen:poisson1d:9 --backend cpuu", "cpu"),
+    ] {
+        let refused = bench.refused(args);
+        assert!(refused.contains(&format!("did you mean `{meant}`?")), "{args}: {refused}");
+    }
+    assert!(!bench.refused("solve gen:poisson1d:9 --method conjugate").contains("did you mean"));
 }
 
 #[test]

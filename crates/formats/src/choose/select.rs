@@ -1,7 +1,7 @@
 //! Choice of a format: all candidates with their bytes, and the choice with its reason.
 use crate::choose::footprint::{Footprint, Footprints};
 use crate::{Bcsr, Csr, Dense, Dia, Hyb, Packed, Pkt, Sell, Stencil, Structure, storage::bcsr::BLOCK_SIZES};
-use lacuna_engine::text::shown_word;
+use lacuna_engine::text::{did_you_mean, shown_word};
 use lacuna_engine::{Cost, Error, Format, MAX_LANES, Result, Scalar, compiled_here};
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -121,7 +121,8 @@ pub fn check_format(name: &str) -> Result<()> {
 
 fn unknown(name: &str) -> Error {
     let names: Vec<_> = FORMATS.iter().map(|f| f.name).collect();
-    let message = format!("expected one of {}, got `{}`", names.join(", "), shown_word(name));
+    let near = did_you_mean(names.iter().copied(), name);
+    let message = format!("expected one of {}, got `{}`{near}", names.join(", "), shown_word(name));
     Error::Argument { what: "format".into(), message }
 }
 

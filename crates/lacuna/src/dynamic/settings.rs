@@ -1,4 +1,5 @@
 //! Settings as text, `key=value; …`.
+use lacuna_engine::text::did_you_mean;
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_solvers::Side;
 use lacuna_solvers::Stop;
@@ -96,7 +97,11 @@ impl Settings {
             let (key, value) = (key.trim(), value.map(str::trim));
             let Some((key, expected)) = KEYS.iter().find(|(known, _)| *known == key) else {
                 let keys: Vec<_> = KEYS.iter().map(|(key, _)| *key).collect();
-                return Err(wrong(format!("expected one of the keys {}, got `{key}`", keys.join(", "))));
+                let near = did_you_mean(keys.iter().copied(), key);
+                return Err(wrong(format!(
+                    "expected one of the keys {}, got `{key}`{near}",
+                    keys.join(", ")
+                )));
             };
             if given.contains(key) {
                 return Err(wrong(format!("{key}: given twice")));

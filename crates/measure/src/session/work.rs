@@ -5,7 +5,7 @@ use crate::number::TypeName;
 use crate::record::{PRODUCTS, TO, VECTORS};
 use crate::vector::Vectors;
 use crate::{GMRES_ONCE, SPMV};
-use lacuna::backend::text::shown_word;
+use lacuna::backend::text::{did_you_mean, shown_word};
 use lacuna::formats::{FORMATS, check_format};
 use lacuna::solvers::{Combined, METHODS, name_of, preconditioner};
 use lacuna::{Error, NumberType, Stop, check_method};
@@ -180,8 +180,9 @@ pub fn names(list: &[&str]) -> Vec<String> {
 fn known(what: &str, asked: &[String], names: Vec<&str>) -> Result<()> {
     match asked.iter().find(|name| !names.contains(&name.as_str())) {
         Some(name) => {
+            let near = did_you_mean(names.iter().copied(), name);
             let (names, name) = (names.join(", "), shown_word(name));
-            let message = format!("expected one or more of {names}, got `{name}`");
+            let message = format!("expected one or more of {names}, got `{name}`{near}");
             Err(Error::Argument { what: what.into(), message }.into())
         }
         None => Ok(()),

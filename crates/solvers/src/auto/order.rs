@@ -1,6 +1,7 @@
 //! Solves a system with rows and columns in another order and times other factors, transparently to the caller.
 use super::Chosen;
 use super::sides::{Scaled, Side};
+use crate::named::unknown;
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::{
     Csr, MATCHING, ORDERS, Permutation, Profile, Structure, heaviest_diagonal, interrupt, reorder,
@@ -35,8 +36,7 @@ impl Order {
             .chain(ORDERS.iter().map(|order| order.name))
             .collect();
         if !names.contains(&name) {
-            let message = format!("expected one of {}, got `{name}`", names.join(", "));
-            return Err(Error::Argument { what: "reorder".into(), message });
+            return Err(unknown("reorder", names.into_iter(), name));
         }
         let permutation = if name == "none" { None } else { reorder(&a, name)? };
         let Some(permutation) = permutation else {

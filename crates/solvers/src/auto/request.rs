@@ -1,5 +1,6 @@
 //! What a caller asks for: settings that are left open, named, or given.
 use super::{MethodChoice, PreconditionerChoice};
+use crate::named::unknown;
 use crate::{Combined, METHODS, Observer, Options, PRECONDITIONERS, Stop};
 use crate::{method, name_of, preconditioner};
 use lacuna_engine::{Error, Result, Scalar};
@@ -154,8 +155,7 @@ fn check_name(what: &str, automatic: &[&str], listed: &[&str], text: &str) -> Re
     if listed.contains(&name_of(text)) {
         return Ok(());
     }
-    let names = [automatic, listed].concat().join(", ");
-    Err(Error::Argument { what: what.into(), message: format!("expected one of {names}, got `{text}`") })
+    Err(unknown(what, automatic.iter().chain(listed).copied(), text))
 }
 
 /// Replaces a method that is Richardson's iteration with a preconditioner by these two, and returns its name.

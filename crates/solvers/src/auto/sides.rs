@@ -1,5 +1,6 @@
 //! The rows or the columns of a system: in another order than the caller's, and times other factors.
 use super::Chosen;
+use crate::named::unknown;
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::factor::{SCALINGS, scaling};
 use lacuna_formats::{Csr, Permutation};
@@ -108,9 +109,8 @@ pub(super) fn scaled<T: Scalar>(a: Arc<Csr<T>>, name: &str) -> Result<(Option<Sc
         return Err(Error::Shape { operation: "solve".into(), expected: expected.into(), got });
     }
     let Some([r, c]) = scaling(&a, name) else {
-        let names: Vec<_> = SCALINGS.iter().map(|scaling| scaling.name).collect();
-        let message = format!("expected one of none, {}, got `{name}`", names.join(", "));
-        return Err(Error::Argument { what: "scale".into(), message });
+        let names = ["none"].into_iter().chain(SCALINGS.iter().map(|scaling| scaling.name));
+        return Err(unknown("scale", names, name));
     };
     let times = |(i, j, v): (usize, usize, T)| v.scale_by_power_of_two(r[i] + c[j]);
     let values = a.entries().map(times).collect();
