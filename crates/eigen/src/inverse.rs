@@ -115,7 +115,7 @@ impl<T: Scalar> Task<'_, T> {
             }
             _ => Complete::Unchecked("the search did not converge".into()),
         };
-        self.choices.push("method lanczos: factors of the matrix promise less time than a block".into());
+        self.takes("lanczos", "factors of the matrix promise less time than a block");
         Ok(ByFactors::Found(Box::new(Sum { found, second_starts: 0, complete }), setup))
     }
 

@@ -63,7 +63,8 @@ pub struct EigenProgress {
     pub worst: f64,
 }
 
-/// `A x = λ x`, or `A x = λ B x`, for a Hermitian matrix `A` and a Hermitian positive definite mass matrix `B`.
+/// `A x = λ x`, or `A x = λ B x`, for a Hermitian matrix `A` and a Hermitian positive definite mass matrix `B`. Where `lanczos` looks for
+/// those near a number, `B` may have a null space.
 ///
 /// ```
 /// use lacuna_cpu::Cpu;

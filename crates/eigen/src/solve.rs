@@ -117,6 +117,16 @@ impl<'d, T: Scalar> Task<'d, T> {
         Ok(Sum { found, second_starts: 0, complete: Complete::All })
     }
 
+    /// Says which method runs now. One that ran before has another line, so that there is one for the method of the result.
+    pub(crate) fn takes(&mut self, method: &str, why: &str) {
+        for line in &mut self.choices {
+            if let Some(before) = line.strip_prefix("method ") {
+                *line = format!("before that {before}");
+            }
+        }
+        self.choices.insert(0, format!("method {method}: {why}"));
+    }
+
     pub(crate) fn operators(&self) -> Result<(Stored<T>, Option<Stored<T>>)> {
         let mass = self.problem.mass.as_ref().map(|b| placed(self.dev, b)).transpose()?;
         Ok((placed(self.dev, &self.problem.a)?, mass))
@@ -193,7 +203,10 @@ impl<'d, T: Scalar> Task<'d, T> {
         if self.problem.mass.is_some() {
             return self.by_chosen_block(None, watch);
         }
-        self.choices.push("method lanczos: factors show no semidefinite matrix".into());
+        self.takes(
+            "lanczos",
+            "the matrix is not semidefinite, so that factors do not find its smallest values",
+        );
         let most = PRODUCTS * (self.problem.count + guards(self.problem.count)) as u64;
         let (sum, setup) = self.by_products(most.min(self.problem.max_iters), watch)?;
         if sum.found.reason != Reason::Limit || most >= self.problem.max_iters {
@@ -210,7 +223,7 @@ impl<'d, T: Scalar> Task<'d, T> {
         patience: Option<u64>,
         watch: &mut dyn FnMut(EigenProgress) -> ControlFlow<()>,
     ) -> Result<(Sum<T>, Duration)> {
-        self.choices.push(format!("method lobpcg: {BLOCK}"));
+        self.takes("lobpcg", BLOCK);
         self.by_block(patience, watch)
     }
 
@@ -260,7 +273,10 @@ impl<'d, T: Scalar> Task<'d, T> {
         // That of a matrix which is not definite may be none.
         self.notes.push("the search with a preconditioner stagnated: another without one".into());
         let mut other = match b {
-            None => self.by_products(most, watch)?.0,
+            None => {
+                self.takes("lanczos", "products alone, without a preconditioner");
+                self.by_products(most, watch)?.0
+            }
             Some(_) => self.completed(self.search(&a, b, None), &method, watch)?,
         };
         other.found.follow(&sum.found);
@@ -359,8 +375,11 @@ impl<'d, T: Scalar> Task<'d, T> {
         };
         if by_rounding.iter().any(|by| *by) {
             self.notes.push(format!(
-                "rounding leaves residuals of up to {:.1e}: smaller eigenvalues have fewer digits than rtol asks for",
-                self.goal.floor
+                "residuals of {:.1e} are rounding errors of {}: that is the tolerance of eigenvalues below {:.1e}, of which rtol \
+                 would ask for less",
+                self.goal.floor,
+                T::KIND.name(),
+                self.goal.floor / self.goal.relative
             ));
         }
         let stretch = stretch(&self.problem);

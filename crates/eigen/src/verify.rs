@@ -91,6 +91,8 @@ impl<T: Scalar> Task<'_, T> {
             (.., Which::Near(sigma)) => self.is_nearest(sigma, &found)?,
             _ => self.is_first(&mut found)?,
         };
+        // What looked for others is no part of the pairs that were given.
+        self.choices.truncate(1);
         self.finish(Sum { found, second_starts: 0, complete }, setting_up.elapsed())
     }
 

@@ -22,7 +22,7 @@ pub(crate) struct EigenArgs {
     /// matrix, modulus of others]
     #[arg(long, value_parser = wanted, value_name = "smallest|largest|modulus|leftmost|rightmost|near:NUMBER")]
     pub(crate) which: Option<Wanted>,
-    /// The mass matrix B of A x = lambda B x: Hermitian and positive definite
+    /// The mass matrix B of A x = lambda B x: Hermitian and positive definite; for lanczos near a number it may have a null space
     #[arg(long, value_name = "FILE")]
     pub(crate) mass: Option<String>,
     /// The method: `lobpcg` for the smallest, or the largest with a mass matrix; `lanczos` for the largest and those near a number;

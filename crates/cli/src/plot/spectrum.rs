@@ -74,7 +74,14 @@ fn values(figure: &mut Figure, found: &Spectrum) {
     let [left, top, right, bottom] = VALUES;
     let low = found.values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = found.values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let room = if high > low { 0.06 * (high - low) } else { 1.0 };
+    // What differs by no more than the values are known to is drawn as equal.
+    let uncertain = 4.0 * found.outcome.bounds.iter().copied().filter(|b| b.is_finite()).fold(0.0, f64::max);
+    let size = low.abs().max(high.abs());
+    let room = match high - low > uncertain {
+        true => 0.06 * (high - low),
+        false if size > uncertain => 0.05 * size,
+        false => 1.0,
+    };
     let (low, high) = (low - room, high + room);
     let count = found.values.len();
     let x = |j: usize| left + (right - left) * (j as f64 + 0.5) / count as f64;

@@ -28,6 +28,7 @@ fn eigenvalues_of_a_grid_are_those_known() {
     // The vectors of the file are those of the smallest, and of no others.
     let checked = report(&bench, "eigen gen:poisson2d:30x30 --verify X.mtx");
     assert!(near(&checked["values"][2], expected[2]) && checked["products"] == 0);
+    assert_eq!(checked["choices"].as_array().unwrap().len(), 1, "{checked}");
     let others = bench.run("eigen gen:poisson2d:30x30 --verify X.mtx --which largest");
     assert!(others.code == 1 && others.out.contains("897 missing"), "{} {}", others.out, others.err);
     // The same by the method for any matrix, and by its name for that end.
