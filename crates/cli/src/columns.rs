@@ -1,11 +1,11 @@
 //! `lacuna solve` with several right-hand sides.
 use crate::convert::save_columns;
 use crate::plot;
-use crate::report::tolerance;
+use crate::report::{before, named, tolerance, ways_before};
 use crate::solve::Solve;
 use crate::solving::Solving;
 use lacuna::ndarray::{ArrayView2, ArrayViewMut2, ShapeBuilder};
-use lacuna::{Chosen, Device, DeviceInfo, Error, Outcome, Scalar, Stop, Watch};
+use lacuna::{Chosen, Device, DeviceInfo, Error, Outcome, Scalar, Stop, Watch, Way};
 use lacuna::{NumberType, io::DenseArray};
 use lacuna_measure::failure::{NOT_CONVERGED, Result};
 use lacuna_measure::input::STANDARD;
@@ -28,8 +28,9 @@ pub(crate) struct Columns {
     nnz: usize,
     pub(crate) kind: NumberType,
     device: DeviceInfo,
-    /// Method, preconditioner and format.
-    chosen: [Chosen; 3],
+    /// What finished the last column, with which a next one would begin.
+    by: Way,
+    format: Chosen,
     pub(crate) stop: Stop,
     setup: Duration,
     solve: Duration,
@@ -61,7 +62,7 @@ impl Solve<'_> {
         let mut system = self.system(a, stop).on(dev).prepare()?;
         let setup = start.elapsed();
         drop(setting_up);
-        let chosen = [system.method(), system.preconditioner(), system.format()].map(Clone::clone);
+        let begins = Way { method: system.method().clone(), preconditioner: system.preconditioner().clone() };
         let mut progress = Solving::new(quiet, stop.rtol, stop.limit(shape));
         let mut watch = |at: Watch| -> ControlFlow<()> { progress.at(at) };
         cancel_on_interrupt();
@@ -76,6 +77,8 @@ impl Solve<'_> {
             system.solve_columns_watched(b, x, Some(&mut watch))
         };
         solved();
+        let outcomes = outcomes?;
+        let last = outcomes.last().and_then(Outcome::finished_by);
         let report = Columns {
             matrix: self.source.name().into(),
             notes: self.source.notes(),
@@ -83,11 +86,12 @@ impl Solve<'_> {
             nnz,
             kind: T::KIND,
             device: dev.info().clone(),
-            chosen,
+            by: last.map_or(begins, |(way, _)| way.clone()),
+            format: system.format().clone(),
             stop,
             setup,
             solve: start.elapsed(),
-            outcomes: outcomes?,
+            outcomes,
         };
         drop(progress);
         let aside = args.output.as_deref() == Some(STANDARD);
@@ -120,7 +124,8 @@ impl Columns {
         let count = many(self.outcomes.len(), "right-hand side", "right-hand sides");
         writeln!(text, "{}: {size}, {nnz}, {}; {count}", self.matrix, self.kind.name())?;
         writeln!(text, "  backend     {}: {}", self.device.backend, self.device.name)?;
-        for (what, chosen) in ["method", "precond", "format"].into_iter().zip(&self.chosen) {
+        let chosen = [&self.by.method, &self.by.preconditioner, &self.format];
+        for (what, chosen) in ["method", "precond", "format"].into_iter().zip(chosen) {
             writeln!(text, "  {what:<11} {}: {}", chosen.name, chosen.why)?;
         }
         let missed = self.outcomes.iter().filter(|outcome| !outcome.converged()).count();
@@ -134,7 +139,10 @@ impl Columns {
             let (iterations, residual) = (thousands(outcome.iterations), relative(outcome.true_residual));
             let why = if outcome.why.is_empty() { String::new() } else { format!(": {}", outcome.why) };
             let ended = outcome.reason.name().replace('_', " ");
-            writeln!(text, "  {column:>6} {iterations:>10} {residual:>10}  {ended}{why}")?;
+            let other = outcome.finished_by().map(|(way, _)| way).filter(|way| named(way) != named(&self.by));
+            let by = other.map_or(String::new(), |way| format!(", by {way}"));
+            let after = before(outcome).map_or(String::new(), |before| format!(", after {before}"));
+            writeln!(text, "  {column:>6} {iterations:>10} {residual:>10}  {ended}{by}{after}{why}")?;
         }
         let [setup, solve] = [self.setup, self.solve].map(|time| duration(time.as_secs_f64()));
         let each = duration(self.solve.as_secs_f64() / self.outcomes.len().max(1) as f64);
@@ -143,8 +151,12 @@ impl Columns {
 
     fn json(&self) -> Value {
         let column = |outcome: &Outcome| {
+            let by = outcome.finished_by().map_or(&self.by, |(way, _)| way);
             json!({
                 "outcome": outcome.reason.name(),
+                "method": by.method.name,
+                "precond": by.preconditioner.name,
+                "before": ways_before(outcome),
                 "why": outcome.why,
                 "iterations": outcome.iterations,
                 "residual": outcome.residual,
@@ -159,9 +171,9 @@ impl Columns {
             "time": { "setup": self.setup.as_secs_f64(), "solve": self.solve.as_secs_f64() },
             "backend": self.device.backend,
             "device": self.device.name,
-            "method": self.chosen[0].name,
-            "precond": self.chosen[1].name,
-            "format": self.chosen[2].name,
+            "method": self.by.method.name,
+            "precond": self.by.preconditioner.name,
+            "format": self.format.name,
             "type": self.kind.name(),
             "n": self.shape.1,
             "nnz": self.nnz,

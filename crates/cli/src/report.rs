@@ -1,6 +1,6 @@
 //! The report of a solve: a summary as text, and JSON for programs.
 use lacuna::solvers::{METHODS, Needs, name_of};
-use lacuna::{Chosen, DeviceInfo, NumberType, Outcome, Stop};
+use lacuna::{Chosen, DeviceInfo, NumberType, Outcome, Stop, Way};
 use lacuna_measure::quantity::{bytes, counted, duration, many, relative, thousands, units};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -37,8 +37,8 @@ pub(crate) struct Report {
     pub(crate) nnz: usize,
     pub(crate) kind: NumberType,
     pub(crate) device: DeviceInfo,
-    pub(crate) method: Chosen,
-    pub(crate) precond: Chosen,
+    /// What finished the solve.
+    pub(crate) by: Way,
     pub(crate) format: Chosen,
     pub(crate) order: Chosen,
     pub(crate) stop: Stop,
@@ -68,8 +68,12 @@ impl Report {
             self.kind.name()
         )?;
         writeln!(text, "  backend     {}: {}, {}", device.backend, device.name, units(device))?;
-        writeln!(text, "  method      {}: {}", self.method.name, self.method.why)?;
-        writeln!(text, "  precond     {}: {}", self.precond.name, self.precond.why)?;
+        let Way { method, preconditioner } = &self.by;
+        writeln!(text, "  method      {}: {}", method.name, method.why)?;
+        writeln!(text, "  precond     {}: {}", preconditioner.name, preconditioner.why)?;
+        if let Some(before) = before(outcome) {
+            writeln!(text, "  after       {before}: see the notes")?;
+        }
         writeln!(text, "  format      {}: {}", self.format.name, self.format.why)?;
         if self.order.name != "none" {
             writeln!(text, "  order       {}: {}", self.order.name, self.order.why)?;
@@ -126,10 +130,10 @@ impl Report {
 
     /// What was reported besides the choices that the summary names: the levels of a hierarchy, the fill of factors.
     fn details(&self) -> impl Iterator<Item = &str> {
-        let Report { method, precond, format, order, .. } = self;
+        let Report { by: Way { method, preconditioner }, format, order, .. } = self;
         let named = [
             method.sentence("method"),
-            precond.sentence("preconditioner"),
+            preconditioner.sentence("preconditioner"),
             format.sentence("format"),
             order.sentence("order"),
         ];
@@ -145,7 +149,7 @@ impl Report {
         let max_iters = self.stop.limit(self.shape);
         let least_squares = !self.outcome.misfit.is_nan();
         let needs =
-            METHODS.iter().find(|info| info.name == name_of(&self.method.name)).map(|info| info.needs);
+            METHODS.iter().find(|info| info.name == name_of(&self.by.method.name)).map(|info| info.needs);
         let (residual, size) = match needs {
             Some(Needs::Range) => ("|b - A x|", "|b|"),
             _ if least_squares => ("|A^H (b - A x)|", "|A^H b|"),
@@ -200,8 +204,9 @@ impl Report {
             },
             "backend": self.device.backend,
             "device": self.device.name,
-            "method": self.method.name,
-            "precond": self.precond.name,
+            "method": self.by.method.name,
+            "precond": self.by.preconditioner.name,
+            "before": ways_before(outcome),
             "format": self.format.name,
             "order": self.order.name,
             "type": self.kind.name(),
@@ -211,6 +216,27 @@ impl Report {
             "version": env!("CARGO_PKG_VERSION"),
         })
     }
+}
+
+/// The most ways that a line names.
+const NAMED: usize = 2;
+
+/// The ways that were tried before the one that finished, if there are any.
+pub(crate) fn before(outcome: &Outcome) -> Option<String> {
+    let (_, before) = outcome.finished_by().filter(|(_, before)| !before.is_empty())?;
+    let (named, more) = before.split_at(NAMED.min(before.len()));
+    let named = named.iter().map(Way::to_string).collect::<Vec<_>>().join(", then ");
+    Some(if more.is_empty() { named } else { format!("{named} and {} more", more.len()) })
+}
+
+/// The same by name.
+pub(crate) fn ways_before(outcome: &Outcome) -> Vec<Value> {
+    outcome.finished_by().map_or(&[][..], |(_, before)| before).iter().map(named).collect()
+}
+
+/// A method and its preconditioner by name.
+pub(crate) fn named(way: &Way) -> Value {
+    json!({ "method": way.method.name, "precond": way.preconditioner.name })
 }
 
 /// The tolerance of a residual relative to `size`, as text.

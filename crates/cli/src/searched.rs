@@ -1,6 +1,7 @@
 //! What a search among methods and preconditioners found, in words and as JSON.
-use crate::report::tolerance;
-use lacuna::{DeviceInfo, NumberType, Stop, Trial};
+use crate::report::{before, tolerance};
+use crate::shell::quoted;
+use lacuna::{DeviceInfo, NumberType, Reason, Stop, Trial, Way};
 use lacuna_measure::quantity::{counted, duration, many, relative, thousands};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -70,7 +71,7 @@ impl Searched {
             writeln!(text, "{said}")?;
         }
         let Some(best) = best else {
-            return writeln!(text, "\nNothing solved it. `{}` reports why.", self.command);
+            return self.write_next(text);
         };
         writeln!(text, "\n  once        {}", self.command(best))?;
         let converged = self.trials.iter().filter(|trial| trial.converged());
@@ -78,10 +79,43 @@ impl Searched {
             writeln!(text, "  many times  {}", self.command(again))?;
         }
         writeln!(text, "  in Rust     {}", self.expression(best))?;
-        if let (true, Ok(outcome)) = (best.method == "auto", &best.outcome) {
-            outcome.choices.iter().take(2).try_for_each(|choice| writeln!(text, "              {choice}"))?;
+        if let (true, Ok(outcome)) = (best.method == "auto", &best.outcome)
+            && let Some((Way { method, preconditioner }, _)) = outcome.finished_by()
+        {
+            writeln!(text, "              {}", method.sentence("method"))?;
+            writeln!(text, "              {}", preconditioner.sentence("preconditioner"))?;
+            if let Some(before) = before(outcome) {
+                writeln!(text, "              after {before}")?;
+            }
         }
         Ok(())
+    }
+
+    /// What to do if nothing solved it: why that is, and what was not among the trials.
+    fn write_next(&self, text: &mut String) -> std::fmt::Result {
+        writeln!(text, "\nNothing solved it.")?;
+        let outcomes = || self.trials.iter().filter_map(|trial| Some((trial, trial.outcome.as_ref().ok()?)));
+        if let Some((_, outcome)) =
+            outcomes().find(|(trial, outcome)| trial.method == "auto" && !outcome.why.is_empty())
+        {
+            writeln!(text, "  why         {}", outcome.why)?;
+        }
+        let mut next = Vec::new();
+        if self.trials.iter().any(Trial::given_up) {
+            next.push("`--seconds` with a larger number: some were given up after their time".into());
+        }
+        if outcomes().any(|(_, outcome)| outcome.reason == Reason::Limit) {
+            next.push("`--max-iters` with a larger number: some reached the limit".into());
+        }
+        if self.shape.0 == self.shape.1 {
+            let tells = "its misfit tells whether any x solves the system; if it stays large, A is singular for this b";
+            next.push(format!("`{} --method lsmr`: {tells}", self.command));
+        }
+        next.push(format!(
+            "`lacuna info {} --why`: how the values are scaled, and whether A looks singular",
+            quoted(&self.matrix)
+        ));
+        next.into_iter().try_for_each(|line| writeln!(text, "  try         {line}"))
     }
 
     /// The command that repeats a trial.

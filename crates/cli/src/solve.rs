@@ -6,7 +6,7 @@ use crate::plot;
 use crate::report::{Report, Times};
 use crate::solving::{SettingUp, Solving};
 use lacuna::ndarray::{ArrayView1, ArrayViewMut1};
-use lacuna::{Csr, Device, LinearSystem, Outcome, Prepared, Scalar, Stop, Structure};
+use lacuna::{Csr, Device, LinearSystem, Outcome, Prepared, Scalar, Stop, Structure, Way};
 use lacuna_measure::failure::{NOT_CONVERGED, Result};
 use lacuna_measure::input::{STANDARD, Source, is_stream, set_threads};
 use lacuna_measure::interrupt::{cancel_on_interrupt, solved};
@@ -135,8 +135,7 @@ impl Solve<'_> {
         let mut system = system.on(dev).prepare()?;
         let setup = start.elapsed();
         drop(setting_up);
-        // What the solve begins with; afterwards the system has what solved it.
-        let (method, precond) = (system.method().clone(), system.preconditioner().clone());
+        let begins = Way { method: system.method().clone(), preconditioner: system.preconditioner().clone() };
         let bytes_per_iteration = system.bytes_per_iteration();
         let outcome = self.watched(&mut system, b, &mut x, stop)?;
         let mut setup_parts = system.setup_parts().to_vec();
@@ -150,8 +149,7 @@ impl Solve<'_> {
             nnz,
             kind: T::KIND,
             device: dev.info().clone(),
-            method,
-            precond,
+            by: outcome.finished_by().map_or(begins, |(way, _)| way.clone()),
             format: system.format().clone(),
             order: system.order().clone(),
             stop,

@@ -131,7 +131,7 @@ pub use lacuna_solvers::Chosen;
 pub use lacuna_solvers::auto::{MethodChoice, PreconditionerChoice, check_method, check_preconditioner};
 pub use lacuna_solvers::{
     Handles, Method, Observer, Options, Outcome, Parts, Placed, Preconditioner, Setup, Solver, Stop, System,
-    Watch,
+    Watch, Way,
 };
 pub use ndarray;
 pub use preconditioned::Preconditioned;

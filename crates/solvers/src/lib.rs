@@ -32,7 +32,7 @@ pub use krylov::{Cgls, Combined, Craig, Lsmr, Lsqr};
 pub use krylov::{ColumnMethod, METHODS, Method, MethodInfo, Needs, Options, Qmr, Richardson, TfQmr, method};
 pub use named::{OptionInfo, name_of};
 pub use observer::Observer;
-pub use outcome::Outcome;
+pub use outcome::{Outcome, Way};
 pub use precond::{Aggregation, Amg, AmgOptions, Multigrid, MultigridOptions, Smoothing};
 pub use precond::{BlockIlu, ColumnScaling, Polynomial};
 pub use precond::{BlockJacobi, Blocks, Chebyshev, Fsai, FsaiOptions, Jacobi, Neumann, inverse_diagonal};

@@ -1,7 +1,27 @@
 //! The result of a solve.
-use crate::Norm;
+use crate::{Chosen, Norm, name_of};
 use lacuna_engine::{NotConverged, Reason};
+use std::fmt;
 use std::time::Duration;
+
+/// A method with its preconditioner, as a solve used them, each with the reason why it was chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Way {
+    /// The method.
+    pub method: Chosen,
+    /// The preconditioner; `none` if there is none.
+    pub preconditioner: Chosen,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.preconditioner.name {
+            "none" => write!(f, "{}", self.method.name),
+            preconditioner => write!(f, "{} with {preconditioner}", self.method.name),
+        }
+    }
+}
 
 /// The result of a solve.
 #[derive(Clone, Debug)]
@@ -62,7 +82,10 @@ pub struct Outcome {
     pub why: String,
     /// What to try then, in one line.
     pub advice: String,
-    /// What was chosen, in words.
+    /// The methods that were used, in order, each with its preconditioner: the one chosen first, and those that continued where it
+    /// fell short. The last one finished. Empty for a [`Solver`](crate::Solver) alone.
+    pub ways: Vec<Way>,
+    /// What was chosen before the solve, in words.
     pub choices: Vec<String>,
     /// What happened during the solve, and what explains its end, in words.
     pub notes: Vec<String>,
@@ -87,6 +110,15 @@ impl Outcome {
         };
         let residual = if confirmed.is_nan() { self.residual } else { confirmed };
         Err(NotConverged::new(self.reason, self.iterations, residual, self.target))
+    }
+    /// What finished the solve, and the ways before it. `None` for a [`Solver`](crate::Solver) alone.
+    pub fn finished_by(&self) -> Option<(&Way, &[Way])> {
+        self.ways.split_last()
+    }
+    /// Whether a method with this name was used, with a preconditioner of that name. An empty name stands for any.
+    pub(crate) fn used(&self, method: &str, preconditioner: &str) -> bool {
+        let is = |chosen: &Chosen, name: &str| name.is_empty() || name_of(&chosen.name) == name;
+        self.ways.iter().any(|way| is(&way.method, method) && is(&way.preconditioner, preconditioner))
     }
     /// The time of the iterations.
     pub fn iterating(&self) -> Duration {
@@ -118,6 +150,7 @@ impl Default for Outcome {
             transfers: Duration::ZERO,
             why: String::new(),
             advice: String::new(),
+            ways: Vec::new(),
             choices: Vec::new(),
             notes: Vec::new(),
         }

@@ -1,5 +1,5 @@
 //! The residual over the iterations.
-use crate::report::Report;
+use crate::report::{Report, before};
 use lacuna_measure::axis::{counts, decades, power_of_ten};
 use lacuna_measure::figure::{Anchor, BLUE, Figure, GRID, INK, ORANGE, shortened};
 use lacuna_measure::quantity::{relative, thousands};
@@ -37,13 +37,13 @@ pub(crate) fn convergence(report: &Report) -> Figure {
 
     let mut figure = Figure::new(SIZE[0], SIZE[1]);
     let name = shortened(&report.matrix, 40);
-    let with =
-        if report.precond.name == "none" { String::new() } else { format!(" + {}", report.precond.name) };
-    let title = format!("{name}, {}{with}, {}", report.method.name, report.kind.name());
+    let title = format!("{name}, {}, {}", report.by, report.kind.name());
     figure.text([left, 28.0], Anchor::Start, TITLE, INK, &title);
     let iterations = thousands(outcome.iterations);
+    let before =
+        before(outcome).map_or(String::new(), |before| format!("; after {}", shortened(&before, 40)));
     let ended = format!(
-        "{} after {iterations} iterations, true residual {}",
+        "{} after {iterations} iterations, true residual {}{before}",
         outcome.reason.name().replace('_', " "),
         relative(outcome.true_residual)
     );

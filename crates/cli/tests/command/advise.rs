@@ -83,6 +83,10 @@ fn what_nothing_solves_is_told_and_so_is_a_wrong_wish() {
     assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
     assert!(ran.out.contains("not available: direct: A is structurally singular"), "{}", ran.out);
     assert!(ran.out.contains("Nothing solved it."), "{}", ran.out);
+    // What comes next is neither the command that ran nor one of its trials.
+    let next: Vec<_> = ran.out.lines().filter_map(|line| line.strip_prefix("  try         ")).collect();
+    assert!(next.iter().any(|line| line.starts_with("`lacuna info singular.mtx --why`")), "{}", ran.out);
+    assert!(next.iter().all(|line| !line.contains("advise")), "{}", ran.out);
     assert!(bench.refused("advise gen:poisson1d:3 --seconds 0").contains("above 0"));
     bench.matrix("tall.mtx", 3, 2, &["1 1 1", "2 2 2", "3 1 1"]);
     let ran = bench.run("advise tall.mtx");

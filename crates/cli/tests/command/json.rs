@@ -10,7 +10,7 @@ fn the_outcome_has_every_field() {
     let fields: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
     let expected = "outcome reason why try iterations residual true_residual backward_error misfit notes history \
         history_stride time backend \
-        device method precond format order type n nnz choices version";
+        device method precond before format order type n nnz choices version";
     assert_eq!(fields, expected.split_whitespace().collect::<Vec<_>>());
     assert_eq!(json["outcome"], "converged");
     assert_eq!(json["reason"], "converged: the true residual meets the tolerance");
@@ -90,6 +90,66 @@ fn what_may_be_singular_is_told_to_try_least_squares() {
     assert_eq!(code, 1);
     assert!(json["why"].to_string().contains("A may be singular"), "{}", json["why"]);
     assert!(json["try"].to_string().contains("lsmr"), "{}", json["try"]);
+    // What was tried already is not advised, and x that grew until rounding stopped it is not called accurate.
+    let (code, json) = bench.solve("a.mtx --rhs b.mtx");
+    assert_eq!(code, 1);
+    let before = json["before"].as_array().unwrap();
+    let ways = before.iter().chain([&json]).flat_map(|way| [&way["method"], &way["precond"]]);
+    for name in ways.map(|name| name.as_str().unwrap().split(':').next().unwrap()) {
+        assert!(!json["try"].to_string().contains(&format!("`{name}`")), "{name}: {}", json["try"]);
+    }
+    assert!(
+        !json["notes"].to_string().contains("as accurate as this number type allows"),
+        "{}",
+        json["notes"]
+    );
+}
+
+/// A Laplacian that is shifted until it is indefinite, which nothing of its entries shows: `cg` gives way.
+#[test]
+fn what_finished_is_named_and_so_is_what_came_before() {
+    let bench = Bench::new();
+    let diagonal = (1..=100).map(|i| format!("{i} {i} 1.9"));
+    let beside = (1..100).flat_map(|i| [format!("{i} {} -1", i + 1), format!("{} {i} -1", i + 1)]);
+    let entries: Vec<String> = diagonal.chain(beside).collect();
+    bench.matrix("a.mtx", 100, 100, &entries.iter().map(String::as_str).collect::<Vec<_>>());
+    let ran = bench.run("solve a.mtx --precond none --json out.json --plot history.svg");
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    let text = std::fs::read_to_string(bench.path("out.json")).unwrap();
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let (method, before) = (json["method"].as_str().unwrap(), json["before"].as_array().unwrap());
+    assert_ne!(method, "cg");
+    assert_eq!((&before[0]["method"], &before[0]["precond"]), (&"cg".into(), &"none".into()));
+    assert!(json["notes"].to_string().contains("cg: "), "{}", json["notes"]);
+    assert!(ran.out.contains(&format!("  method      {method}: ")), "{}", ran.out);
+    assert!(ran.out.contains("  after       cg"), "{}", ran.out);
+    let plot = std::fs::read_to_string(bench.path("history.svg")).unwrap();
+    assert!(plot.contains(&format!("a.mtx, {method}")) && plot.contains("after cg"), "{plot}");
+    // Of several right-hand sides each says what finished it.
+    bench.columns("b.npy", 100, &[[1.0; 100], [2.0; 100]].concat());
+    let (code, json) = bench.solve("a.mtx --precond none --rhs b.npy");
+    assert_eq!((code, &json["method"], &json["columns"][0]["method"]), (0, &method.into(), &method.into()));
+    assert_eq!(json["columns"][0]["before"][0]["method"], "cg");
+    assert_eq!(json["columns"][1]["before"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_scaling_that_takes_the_symmetry_is_named() {
+    let bench = Bench::new();
+    let scale = |i: usize| 4f64.powi((i % 5) as i32);
+    let entries: Vec<String> = (0..60)
+        .flat_map(|i: usize| (i.saturating_sub(1)..(i + 2).min(60)).map(move |j| (i, j)))
+        .map(|(i, j)| {
+            let v = if i == j { 2.0 } else { -1.0 };
+            format!("{} {} {}", i + 1, j + 1, v * scale(i) * scale(j))
+        })
+        .collect();
+    bench.matrix("a.mtx", 60, 60, &entries.iter().map(String::as_str).collect::<Vec<_>>());
+    let (code, json) = bench.solve("a.mtx --method cg --scale rows --max-iters 100");
+    assert_eq!(code, 1);
+    assert!(json["why"].to_string().contains("scaling `rows` made the matrix unsymmetric"), "{json}");
+    assert!(json["try"].to_string().contains("--scale symmetric"), "{json}");
+    assert_eq!(bench.solve("a.mtx --method cg --scale symmetric --max-iters 100").0, 0);
 }
 
 #[test]

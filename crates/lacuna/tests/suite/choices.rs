@@ -337,15 +337,21 @@ fn what_solved_a_system_is_where_the_next_solve_begins() {
     let mut system = LinearSystem::new(a.clone()).preconditioner("none").prepare().unwrap();
     assert_eq!(system.method().name, "cg");
     let first = system.solve(&b).unwrap().1;
-    assert!(first.converged() && first.notes.iter().any(|note| note.contains("continued with")), "{first:?}");
+    assert!(
+        first.converged() && first.notes.iter().any(|note| note.contains(" continued from ")),
+        "{first:?}"
+    );
     assert!(chosen(&first, "method").starts_with("method cg"));
+    let (by, before) = first.finished_by().unwrap();
+    assert_eq!((before[0].to_string().as_str(), &by.method.name), ("cg", &system.method().name));
     let (method, preconditioner) = (system.method().name.clone(), system.preconditioner().name.clone());
     assert_ne!(method, "cg");
     let grown: Vec<f64> = a.values().iter().map(|v| 1.01 * v).collect();
     for step in 0..3 {
         let (_, next) = system.solve(&(2.0 * &b)).unwrap();
         assert!(next.converged() && next.setup.is_zero(), "{next:?}");
-        assert!(!next.notes.iter().any(|note| note.contains("continued with")), "{next:?}");
+        assert!(next.ways.len() == 1 && next.ways[0].method.name == method, "{next:?}");
+        assert!(!next.notes.iter().any(|note| note.contains(" continued from ")), "{next:?}");
         assert!(chosen(&next, "method").contains(&method), "{next:?}");
         assert_eq!(
             (&system.method().name, &system.preconditioner().name),

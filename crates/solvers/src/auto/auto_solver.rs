@@ -5,7 +5,7 @@ use super::matrix::HostMatrix;
 use super::queue::Queue;
 use super::resident::{Resident, record};
 use super::{Chosen, Request};
-use crate::{Factor, Method, Observer, Options, Outcome, Placed, Solver, Stop};
+use crate::{Factor, Method, Observer, Options, Outcome, Placed, Solver, Stop, Way};
 use lacuna_engine::{Device, Error, Matrix, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
@@ -28,6 +28,22 @@ pub struct Choices {
     pub sentences: Vec<String>,
     /// The time of the set-up by part.
     pub stages: Vec<(&'static str, Duration)>,
+}
+
+impl Choices {
+    /// Makes it the only way of an outcome. Allocates nothing if it is that already.
+    pub(super) fn begin(&self, outcome: &mut Outcome) {
+        let is_first = |way: &Way| (&way.method, &way.preconditioner) == (&self.method, &self.preconditioner);
+        if !matches!(&*outcome.ways, [way] if is_first(way)) {
+            outcome.ways.clear();
+            outcome.ways.push(self.way());
+        }
+    }
+
+    /// The way that a solve begins with.
+    pub(super) fn way(&self) -> Way {
+        Way { method: self.method.clone(), preconditioner: self.preconditioner.clone() }
+    }
 }
 
 /// A system on a device. It solves with the method and the preconditioner chosen first, confirms the result on the host, and
@@ -202,6 +218,7 @@ impl<T: Scalar> AutoSolver<T> {
     pub fn note_remarks(&self, outcome: &mut Outcome) {
         outcome.why.clear();
         outcome.advice.clear();
+        self.chosen.begin(outcome);
         if outcome.choices != self.chosen.sentences {
             outcome.choices.clone_from(&self.chosen.sentences);
         }

@@ -9,7 +9,7 @@ use super::setup::Ready;
 use super::switch::Current;
 use crate::explain::contradicts;
 use crate::{
-    Factor, Needs, Outcome, Preconditioner, SetupProgress, SetupWatch, Stop, Watch, largest, max_norm,
+    Factor, Needs, Outcome, Preconditioner, SetupProgress, SetupWatch, Stop, Watch, Way, largest, max_norm,
     name_of, residual, vector_norm,
 };
 use lacuna_engine::{Error, Reason, Result, Scalar};
@@ -402,6 +402,17 @@ impl<'a, T: Scalar> Continuation<'a, T> {
         Ok(solved_by)
     }
 
+    /// A candidate, or the method that was prepared, with the preconditioner that it has here.
+    pub(super) fn way(&self, candidate: Option<&Candidate>) -> Way {
+        let first = &self.system.chosen;
+        let Some(Candidate { method, preconditioner, .. }) = candidate else { return first.way() };
+        let is_first = method.name == first.method.name;
+        Way {
+            method: if is_first { first.method.clone() } else { method.clone() },
+            preconditioner: preconditioner.as_ref().unwrap_or(&first.preconditioner).clone(),
+        }
+    }
+
     /// The accuracy of `x`, computed on the host.
     fn measure(&mut self, x: &[T]) -> Measured {
         let ax = self.system.matrix.norm_of_product(x);
@@ -451,7 +462,10 @@ impl<'a, T: Scalar> Continuation<'a, T> {
                     let mut asked = watch.as_mut().map(|watch| move |_: SetupProgress| watch(so_far));
                     let asked = asked.as_mut().map(|asked| asked as SetupWatch<'_>);
                     match self.set_up(candidate, stop, asked) {
-                        Ok(true) => {}
+                        Ok(true) => {
+                            let way = self.way(Some(candidate));
+                            self.outcome.ways.push(way);
+                        }
                         Ok(false) => return Ok(None),
                         Err(Error::Cancelled { .. }) => {
                             self.outcome.reason = Reason::Cancelled;

@@ -109,6 +109,7 @@ impl<T: Scalar> OperatorSolver<T> {
         (b, x): (&[T], &mut [T]),
         watch: Watching<'_>,
     ) -> Result<()> {
+        self.chosen.begin(outcome);
         outcome.notes.clone_from(&self.remarks);
         copy(self.solver.solve_watched(b, x, watch)?, outcome);
         Ok(())
@@ -124,6 +125,7 @@ impl<T: Scalar> OperatorSolver<T> {
         fill: &mut dyn FnMut(Vector<T>, Vector<T>) -> Result<()>,
         watch: Watching<'_>,
     ) -> Result<Vector<T>> {
+        self.chosen.begin(outcome);
         outcome.notes.clone_from(&self.remarks);
         copy(self.solver.solve_filled(fill, watch)?, outcome);
         Ok(self.solver.x())

@@ -5,7 +5,6 @@ use super::rules::{Chosen, NONE, first_method, first_preconditioner, simple_prec
 use crate::{Amg, METHODS, Method, Multigrid, Options, PRECONDITIONERS, is_structurally_singular, method};
 use lacuna_engine::{Result, Scalar, compiled_here};
 use lacuna_formats::{Csr, Structure};
-use std::fmt;
 use std::time::Duration;
 
 /// Iterations that cost as much as the set-up of `amg` on the host: for iterations on the host, and on a
@@ -106,15 +105,6 @@ impl Candidate {
     /// Whether it solves by a complete factorisation.
     pub fn is_direct(&self) -> bool {
         self.preconditioner.as_ref().is_some_and(|chosen| chosen.name == DIRECT)
-    }
-}
-
-impl fmt::Display for Candidate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.preconditioner {
-            Some(preconditioner) => write!(f, "{} and {}", self.method.name, preconditioner.name),
-            None => write!(f, "{}", self.method.name),
-        }
     }
 }
 
@@ -305,10 +295,13 @@ impl<T: Scalar> Ways<'_, T> {
         let ways = [("minres", s.hermitian), ("idr", !s.hermitian), ("gmres", true)];
         let ways = ways.into_iter().filter(|(name, suits)| *suits && *name != self.method.name());
         others.extend(
-            ways.map(|(name, _)| Candidate::named(name, None, When::Short, "it needs less of the matrix")),
+            ways.map(|(name, _)| Candidate::named(name, None, When::Short, "it suits more matrices")),
         );
         let with_factors = if self.asked.options.restart.is_none() { WITH_FACTORS } else { "gmres" };
-        let factors = |name, why| Candidate::named(with_factors, Some(name), When::Short, why);
+        let factors = |name, why: &str| {
+            let method = Chosen::new(with_factors, "it takes any factors as preconditioner");
+            Candidate::new(method, Some(Chosen::new(name, why)), When::Short)
+        };
         let affordable = FACTORS.into_iter().filter(|(_, fill)| s.nnz <= MAX_ENTRIES / fill);
         others.extend(affordable.map(|(name, _)| factors(name, "incomplete factors with more entries")));
         if has_direct() {

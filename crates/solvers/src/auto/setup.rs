@@ -56,7 +56,10 @@ impl<T: Scalar> Continuation<'_, T> {
         }
         let matrix = &self.system.matrix;
         let refused = unless_lost(matrix.order.in_given_rows(error), matrix.lost.as_ref());
-        self.outcome.notes.push(format!("{candidate} is not available: {refused}"));
+        let way = self.way(Some(candidate));
+        let counted =
+            if matches!(refused, Error::Entry { .. }) { " (rows and columns count from 0)" } else { "" };
+        self.outcome.notes.push(format!("{way} is not available: {refused}{counted}"));
         Ok(())
     }
 
@@ -82,7 +85,7 @@ impl<T: Scalar> Continuation<'_, T> {
                 let note = candidate
                     .preconditioner
                     .as_ref()
-                    .map(|_| format!("{candidate}: set up in {seconds:.2e} s"));
+                    .map(|_| format!("{}: set up in {seconds:.2e} s", self.way(Some(candidate))));
                 self.outcome.notes.extend(note);
                 self.ready = Some(ready);
                 Ok(true)
@@ -137,7 +140,7 @@ fn prepared<T: Scalar>(
 impl<T: Scalar> AutoSolver<T> {
     /// Makes a candidate that solved the system the way to begin with, in place of the one that fell short.
     pub(super) fn adopt(&mut self, candidate: Candidate, ready: Ready<T>, queue: Queue) {
-        let before = format!("{} and {}", self.chosen.method.name, self.chosen.preconditioner.name);
+        let before = self.chosen.way();
         let why = |chosen: &Chosen| format!("{}; {before} fell short before", chosen.why);
         let Candidate { method, preconditioner, weight, .. } = candidate;
         self.chosen.method = Chosen::new(&method.name, why(&method));

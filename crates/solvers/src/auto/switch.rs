@@ -1,6 +1,7 @@
 //! When to switch from the method in use to a candidate.
 use super::confirm::Measured;
 use super::continuation::{Continuation, half};
+use super::diagnosis::is_large;
 use super::plan::Candidate;
 use super::setup::Ready;
 use lacuna_engine::{Reason, Result, Scalar};
@@ -167,18 +168,26 @@ impl<T: Scalar> Continuation<'_, T> {
                 self.outcome.reason = Reason::Stagnated;
                 format!("after {iterations} iterations, the residual has not halved")
             }
+            // A residual that is large is one of rounding only beside a larger x, which was taken back.
+            _ if self.outcome.reason == Reason::AccuracyAttained && is_large::<T>(current.last.0) => {
+                format!("x grew until rounding errors of {} stopped it", T::KIND.name())
+            }
             _ => self.outcome.reason.to_string(),
         };
         let spent = current.weight() * (iterations - current.began);
         let Some(next) = self.queue.next(!trend.at_limit || self.queue.is_exhausted(iterations), spent)
         else {
             if trend.at_limit {
-                self.outcome.notes.push(why);
+                let former = self.way(current.candidate.as_ref());
+                self.outcome.notes.push(format!("{former}: {why}"));
             }
             return None;
         };
         let (residual, _) = current.last;
-        self.outcome.notes.push(format!("{why}: continued with {next} from a residual of {residual:.1e}"));
+        let [former, next_way] = [current.candidate.as_ref(), Some(&next)].map(|way| self.way(way));
+        self.outcome
+            .notes
+            .push(format!("{former}: {why}; {next_way} continued from a residual of {residual:.1e} |b|"));
         current.began = iterations;
         current.budget = self.queue.budget(next.weight);
         Some((current.candidate.replace(next), self.ready.take()))

@@ -95,9 +95,11 @@ impl<T: Scalar> Continuation<'_, T> {
             outcome.reason = Reason::Stagnated; // a row, or what is found, says that more is missing than digits
         }
         let hermitian = is_hermitian(&given);
-        self.diagnose(&found, hermitian);
+        let solved = if matrix.order.changes() { is_hermitian(&matrix.a) } else { hermitian };
+        self.diagnose(&found, [hermitian, solved]);
         let outcome = &mut *self.outcome;
-        if outcome.reason == Reason::IndefiniteOperator && hermitian {
+        let tried = ["minres", "gmres"].iter().any(|name| outcome.used(name, ""));
+        if outcome.reason == Reason::IndefiniteOperator && solved && !tried {
             outcome.notes.push("minres and gmres do not need a definite matrix".into());
         }
         if self.system.method.info().positive_definite() && !hermitian {
@@ -121,7 +123,8 @@ impl<T: Scalar> Continuation<'_, T> {
                 "to working precision the rank of A is {rank} of {n}, and no x solves the system; lsmr finds the x of least |b - A x|"
             ),
             true => format!(
-                "to working precision the rank of A is {rank} of {n}, so that the solution is not unique"
+                "to working precision the rank of A is {rank} of {n}, so that the solution is not unique; lsmr finds the one \
+                 of least norm"
             ),
         })
     }
