@@ -284,7 +284,7 @@ impl<'a> Facts<'a> {
         writeln!(text, "  symmetry    {}{by_rounding}", self.symmetry())?;
         writeln!(
             text,
-            "  rows        {} to {} entries, {:.2} on average, standard deviation {:.2}, {} empty; lengths in no order: {:.0} %",
+            "  rows        {} to {} entries, {:.2} on average, standard deviation {:.2}, {} empty; {:.0} % of the lengths follow no pattern",
             s.row_min,
             s.row_max,
             s.row_mean,

@@ -375,8 +375,8 @@ impl<'d, T: Scalar> Task<'d, T> {
         };
         if by_rounding.iter().any(|by| *by) {
             self.notes.push(format!(
-                "residuals of {:.1e} are rounding errors of {}: that is the tolerance of eigenvalues below {:.1e}, of which rtol \
-                 would ask for less",
+                "rounding limits residuals to about {:.1e} in {}: that is the tolerance of eigenvalues below {:.1e}, for which rtol asks \
+                 for less",
                 self.goal.floor,
                 T::KIND.name(),
                 self.goal.floor / self.goal.relative

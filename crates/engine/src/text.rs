@@ -114,17 +114,18 @@ fn replaced(text: &str, unwanted: impl Fn(char) -> bool, by: impl Fn(char) -> St
     Cow::Owned(clean)
 }
 
-/// `; did you mean `NAME`?` for the known name that is nearest to a text, if one is near: letters left out, added, replaced, or
-/// exchanged with their neighbours, one of three at most. Otherwise empty.
-pub fn did_you_mean<'n>(known: impl IntoIterator<Item = &'n str>, got: &str) -> String {
+/// The known name that is nearest to a text, if one is near: letters left out, added, replaced, or exchanged with their
+/// neighbours, one of three at most.
+pub fn nearest<'n>(known: impl IntoIterator<Item = &'n str>, got: &str) -> Option<&'n str> {
     let got: Vec<char> = got.chars().take(LONGEST).collect();
     let distances = known.into_iter().map(|name| (distance(&name.chars().collect::<Vec<_>>(), &got), name));
-    match distances.min_by_key(|(distance, _)| *distance) {
-        Some((distance, name)) if distance <= (got.len() / 3).max(1) && distance < got.len() => {
-            format!("; did you mean `{name}`?")
-        }
-        _ => String::new(),
-    }
+    let (distance, name) = distances.min_by_key(|(distance, _)| *distance)?;
+    (distance <= (got.len() / 3).max(1) && distance < got.len()).then_some(name)
+}
+
+/// `; did you mean `NAME`?` for the [`nearest`] name, else nothing: the end of an error for an unknown one.
+pub fn did_you_mean<'n>(known: impl IntoIterator<Item = &'n str>, got: &str) -> String {
+    nearest(known, got).map_or(String::new(), |name| format!("; did you mean `{name}`?"))
 }
 
 /// The most characters of a text that are compared with names.

@@ -9,7 +9,7 @@ fn info_describes() {
     for expected in [
         "gen:poisson2d:30x20: 600 x 600, 2900 entries, f64, ",
         "  symmetry    symmetric\n",
-        "  rows        3 to 5 entries, 4.83 on average, standard deviation 0.39, 0 empty; lengths in no order: 10 %\n",
+        "  rows        3 to 5 entries, 4.83 on average, standard deviation 0.39, 0 empty; 10 % of the lengths follow no pattern\n",
         "  diagonal    no zeros, all positive, dominant in every row\n",
         "  bandwidth   30 below, 30 above the diagonal; 5 diagonals in use\n",
         "  method      richardson: it refines the solution",

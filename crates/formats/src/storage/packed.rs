@@ -84,13 +84,13 @@ impl<T: Scalar> Packed<T> {
             let columns = a.row_slices(row).0;
             let message = match obstacle {
                 Obstacle::Far => format!(
-                    "row {row} reaches from column {} to {}, and 16 bits distinguish {REACH} columns; keep csr ({})",
+                    "row {row} (counted from 0) reaches from column {} to {}, and 16 bits distinguish {REACH} columns; keep csr ({})",
                     columns[0],
                     columns[columns.len() - 1],
                     in_words(a.bytes())
                 ),
                 Obstacle::Long => format!(
-                    "row {row} has {} entries, far more than others, and packed rows are not cut into pieces; keep csr",
+                    "row {row} (counted from 0) has {} entries, far more than others, and packed rows are not cut into pieces; keep csr",
                     columns.len()
                 ),
             };

@@ -81,7 +81,7 @@ impl<T: Scalar> Pkt<T> {
                 }
                 Refusal::Row(row) => {
                     format!(
-                        "row {row} has {} entries outside its packet, far more than others, and they are not cut into pieces",
+                        "row {row} (counted from 0) has {} entries outside its packet, far more than others, and they are not cut into pieces",
                         outline.far[row]
                     )
                 }

@@ -82,7 +82,7 @@ impl<T: Scalar> Stencil<T> {
         let (columns, coefficients) = a.row_slices(longest);
         if columns.len() > MOST_NEIGHBOURS {
             return Err(Unsuited(format!(
-                "row {longest} has {} entries, {MOST_NEIGHBOURS} at most are kept",
+                "row {longest} (counted from 0) has {} entries, {MOST_NEIGHBOURS} at most are kept",
                 columns.len()
             )));
         }
@@ -97,7 +97,8 @@ impl<T: Scalar> Stencil<T> {
             None => Ok(stencil),
             Some(row) => {
                 let [x, y, z] = size;
-                let which = format!("row {row} differs from row {longest} on a grid of {x}x{y}x{z}");
+                let which =
+                    format!("row {row} (counted from 0) differs from row {longest} on a grid of {x}x{y}x{z}");
                 Err(Unsuited(which + " by more than the grid's end"))
             }
         }

@@ -189,7 +189,7 @@ fn what_does_not_suit_is_refused_with_its_size() {
     assert_eq!(message(Bcsr::from_csr(&*odd, 9).map(drop)), "block size: expected 2 to 8, got 9");
     assert_eq!(
         message(convert(&odd, "diag").map(drop)),
-        "format: expected one of csr, stencil, dia, dia-sym, ell, sell, packed, packed-f32, pkt, hyb, coo, bcsr2, bcsr3, bcsr4, bcsr5, bcsr6, bcsr7, bcsr8, dense, got `diag`"
+        "format: expected one of csr, stencil, dia, dia-sym, ell, sell, packed, packed-f32, pkt, hyb, coo, bcsr2, bcsr3, bcsr4, bcsr5, bcsr6, bcsr7, bcsr8, dense, got `diag`; did you mean `dia`?"
     );
 }
 

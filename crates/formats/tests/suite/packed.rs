@@ -49,14 +49,14 @@ fn what_does_not_fit_is_refused() {
     t.push(1, 65_537, 1.0);
     assert_eq!(
         refusal(Packed::from_csr(&t.to_csr().unwrap())),
-        "Packed::from_csr: row 1 reaches from column 1 to 65537, and 16 bits distinguish 65536 columns; keep csr (1 KB)"
+        "Packed::from_csr: row 1 (counted from 0) reaches from column 1 to 65537, and 16 bits distinguish 65536 columns; keep csr (1 KB)"
     );
     let mut t = Triplets::new(100, 100);
     (0..100).for_each(|i| t.push(i, i, 1.0));
     (0..65).filter(|j| *j != 7).for_each(|j| t.push(7, j, 0.1));
     assert_eq!(
         refusal(Packed::from_csr(&t.to_csr().unwrap())),
-        "Packed::from_csr: row 7 has 65 entries, far more than others, and packed rows are not cut into pieces; keep csr"
+        "Packed::from_csr: row 7 (counted from 0) has 65 entries, far more than others, and packed rows are not cut into pieces; keep csr"
     );
     for (value, fits) in
         [(3.4e38, true), (3.5e38, false), (-1e300, false), (1.2e-38, true), (1e-39, false), (0.0, true)]

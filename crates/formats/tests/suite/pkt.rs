@@ -72,7 +72,7 @@ fn what_does_not_suit_is_refused() {
     assert!(Pkt::from_csr(&t.to_csr().unwrap()).is_ok());
     t.push(7, 2999, 1.0);
     assert!(refusal(&t).contains(
-        "row 7 has 65 entries outside its packet, far more than others, and they are not cut into pieces: "
+        "row 7 (counted from 0) has 65 entries outside its packet, far more than others, and they are not cut into pieces: "
     ));
 
     let mut t = Triplets::new(100_000, 100_000);

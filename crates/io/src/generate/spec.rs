@@ -3,7 +3,7 @@ use super::alike::Shape;
 use super::arguments::Arguments;
 use super::energies::{Energy, wathen, wathen_rows};
 use super::{banded, elements, grid, network, reservoir, surface};
-use lacuna_engine::text::{did_you_mean, shown_name, shown_word};
+use lacuna_engine::text::{nearest, shown_name, shown_word};
 use lacuna_engine::{Error, Result, Scalar, compiled_here, memory};
 use lacuna_formats::Csr;
 use std::fmt;
@@ -116,7 +116,8 @@ impl Spec {
         let name = parts.next().unwrap_or_default();
         let Some(generator) = GENERATORS.iter().find(|g| g.name == name) else {
             let names: Vec<_> = GENERATORS.iter().map(|g| g.name).collect();
-            let near = did_you_mean(names.iter().copied(), name);
+            let near = nearest(names.iter().copied(), name);
+            let near = near.map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
             return Err(Error::Argument {
                 what: shown_name(text).into(),
                 message: format!(

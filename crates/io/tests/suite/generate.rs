@@ -376,7 +376,7 @@ fn wrong_names_are_answered_with_what_there_is() {
     let message = |text: &str| Spec::parse(text).expect_err(text).to_string();
     assert_eq!(
         message("gen:poison2d:3x3"),
-        "gen:poison2d:3x3: no generator is called `poison2d`; there are poisson1d, poisson2d, poisson3d, \
+        "gen:poison2d:3x3: no generator is called `poison2d` (did you mean `poisson2d`?); there are poisson1d, poisson2d, poisson3d, \
          poisson-p1, elasticity3d, convection, helmholtz, elasticity2d, cross-diffusion, lscm, smooth, spe10-like, banded, \
          strided, wathen, obstacle, least-surface, power-law, markov, dense, random, alike; \
          for example gen:poisson2d:512x512"

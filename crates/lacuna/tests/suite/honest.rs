@@ -232,7 +232,10 @@ fn singular_systems_are_explained_and_x_is_no_worse_than_the_guess() {
         }
         let a = matrix::<f64>(3, [(0, 0, 2.0), (2, 2, 3.0)]);
         let outcome = by("an empty row", info.name, a, ones(3));
-        assert!(outcome.notes.iter().any(|note| note.contains("row 1 has no nonzero entry")), "{outcome:?}");
+        assert!(
+            outcome.notes.iter().any(|note| note.contains("row 1 (counted from 0) has no nonzero entry")),
+            "{outcome:?}"
+        );
     }
     let twice = matrix::<f64>(2, [(0, 0, 1.0), (0, 1, 1.0), (1, 0, 1.0), (1, 1, 1.0)]);
     for b in [[1.0, 2.0], [0.3, -0.9]] {

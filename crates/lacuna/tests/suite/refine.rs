@@ -190,7 +190,10 @@ fn a_refinement_that_fails_says_that_nothing_else_is_tried() {
         let mut outcome = system.prepare().unwrap().solve(&b).unwrap().1;
         outcome.history.clear();
         assert!(!outcome.converged(), "{outcome:?}");
-        let said = outcome.notes.iter().any(|note| note.contains("refine keeps to the method chosen first"));
+        let said = outcome
+            .notes
+            .iter()
+            .any(|note| note.contains("refine tries no other method than the one chosen first"));
         assert_eq!(said, noted, "{outcome:?}");
     }
 }

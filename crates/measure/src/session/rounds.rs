@@ -199,7 +199,7 @@ pub fn unsuited(method: &str, structure: impl FnOnce() -> Structure) -> Option<S
             Some(format!("{name} needs a Hermitian matrix, which this one is not; {instead}"))
         }
         Needs::PositiveDefinite if !s.diagonal_positive => Some(format!(
-            "{name} needs a positive definite matrix, which one with a diagonal that is not positive is not; minres takes it"
+            "{name} needs a positive definite matrix, and the diagonal of this one is not positive; minres takes it"
         )),
         _ => None,
     }

@@ -183,12 +183,12 @@ impl<T: Scalar> Analysis<T> {
             Some(format) => format.clone(),
             None if self.facts.on_host() && outweighs => Chosen::new(
                 "csr",
-                "beside this preconditioner, another format saves less than it costs to make",
+                "with this preconditioner, another format would save less time than it takes to make",
             ),
             None if self.is_for_multigrid() => Chosen::new("stencil", FOR_MULTIGRID),
             None if self.quick && self.facts.on_host() && self.matrix().nnz() < QUICK => Chosen::new(
                 "csr",
-                "for a matrix as small as this, another format saves less than it costs to choose",
+                "for so small a matrix, another format would save less time than it takes to choose",
             ),
             None if formats.len() > 1 => {
                 if let Some((stencil, why)) = choose_stencil(self.matrix(), formats) {
@@ -300,6 +300,6 @@ pub(super) fn without_cycles<T: Scalar>(
     let (cycle, name) = (options.restart?, method.name());
     let info = METHODS.iter().find(|info| info.name == name)?;
     let has_cycles = info.options.iter().any(|option| option.key == "restart");
-    let later = if may_be_gmres { "; gmres takes it, should that follow" } else { "" };
+    let later = if may_be_gmres { "; gmres uses it if it follows" } else { "" };
     (!has_cycles).then(|| format!("restart {cycle} has no effect on {name}, which has no cycles{later}"))
 }

@@ -80,6 +80,8 @@ pub struct AutoSolver<T: Scalar> {
     pub(super) remarks: Vec<String>,
     /// Why the last new values were refused after the matrix had changed, if they were.
     pub(super) refused: Option<String>,
+    /// The preconditioner that was chosen first and refused the matrix, if one did.
+    pub(super) unavailable: Option<String>,
 }
 
 /// What is said of a preconditioner: that it was chosen and why, and what it reports.

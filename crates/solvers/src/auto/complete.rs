@@ -34,9 +34,10 @@ const STRONG: f64 = 0.6;
 /// When complete factors come first, for people who have not chosen yet.
 pub(super) fn condition() -> String {
     format!(
-        "complete factors are expected to take no longer than {USUAL} iterations, than {FEW} if the diagonal dominates in half of \
-         the rows, than {SMOOTH} to {ROUGH} if it all but does, more where couplings are stronger, than a diffusion that is not \
-         Hermitian needs to cross its graph, or than {MANY} or {MOST} of `idr`; the method is then `richardson`, which refines the solution"
+        "complete factors are expected to take no longer than the iterations would: {USUAL} in general, {FEW} if the diagonal \
+         dominates in half of the rows, {SMOOTH} to {ROUGH} if it almost does, more the stronger couplings are, as many as a \
+         diffusion that is not Hermitian needs to cross its graph, and {MANY} or {MOST} of `idr`; the method is then `richardson`, \
+         which refines the solution"
     )
 }
 
@@ -132,8 +133,10 @@ pub(super) fn considered<T: Scalar>(mut plan: Plan, facts: &Facts<T>) -> Plan {
     let direct = plan.others.remove(at);
     // Where pivots were replaced, refinement may fail, and a Krylov method needs a step for each.
     let krylov = Candidate { preconditioner: None, when: When::Failed, ..direct.clone() };
-    let method =
-        Chosen::new("richardson", "it refines the solution, of which complete factors leave little to do");
+    let method = Chosen::new(
+        "richardson",
+        "complete factors nearly solve the system, and a few steps of refinement finish it",
+    );
     let direct =
         Candidate { method, preconditioner: Some(Chosen::new(DIRECT, why)), when: When::First, ..direct };
     let former = std::mem::replace(&mut plan.first, direct);

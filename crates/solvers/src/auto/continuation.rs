@@ -141,7 +141,7 @@ fn again<T: Scalar>(
     outcome.restarts += before.restarts + 1;
     let (first, name) = (before.reason, &system.chosen.preconditioner.name);
     outcome.notes.push(format!(
-        "{first}: {name} was set up from nothing, as it still had the places of former values"
+        "{first}: {name} was set up from scratch, as it was still arranged for earlier values"
     ));
     Ok(outcome.time.saturating_sub(outcome.transfers))
 }
@@ -195,7 +195,7 @@ fn least_squares<T: Scalar>(
     if needs_range && matches!(outcome.reason, Reason::Stagnated | Reason::Diverged | Reason::Breakdown(_)) {
         let (misfit, name) = (outcome.misfit, system.method.name());
         outcome.notes.push(format!(
-            "`A x = b` holds to {misfit:.1e} |b| only: {name} needs a system that has a solution; `lsmr` and `lsqr` take others"
+            "`A x = b` holds only to {misfit:.1e} |b|: {name} needs a system that has a solution; `lsmr` and `lsqr` take others"
         ));
     }
     outcome.time = start.elapsed();
@@ -289,6 +289,8 @@ pub(super) struct Continuation<'a, T: Scalar> {
     pub(super) estimated: Option<Box<dyn Preconditioner<T>>>,
     /// Why the attempt ended whose `x` stands.
     standing: Reason,
+    /// The ways whose preconditioner refused the matrix.
+    pub(super) refused: Vec<Way>,
     /// The candidate in use, set up.
     pub(super) ready: Option<Ready<T>>,
 }
@@ -312,6 +314,7 @@ impl<'a, T: Scalar> Continuation<'a, T> {
             queue,
             estimated,
             standing: Reason::Limit,
+            refused: Vec::new(),
             ready: None,
         }
     }
@@ -333,7 +336,7 @@ impl<'a, T: Scalar> Continuation<'a, T> {
             current.may_repeat();
         }
         self.standing = self.outcome.reason;
-        let mut indefinite = false;
+        let (mut indefinite, mut anew) = (false, Vec::new());
         self.report(measured);
         if is_direct && (self.outcome.reason == Reason::AccuracyAttained || self.is_exact(measured)) {
             measured = self.refined(x, measured, reborrow(&mut watch))?;
@@ -366,6 +369,8 @@ impl<'a, T: Scalar> Continuation<'a, T> {
                 if former.is_none() {
                     break; // no candidate is left
                 }
+            } else if trend.at_limit {
+                anew.push(self.outcome.iterations);
             }
             let limit = self.iteration_limit(current.budget);
             match self.attempt(current.candidate.as_ref(), limit, x, measured, reborrow(&mut watch))? {
@@ -373,6 +378,7 @@ impl<'a, T: Scalar> Continuation<'a, T> {
                 None => {
                     if let Some(former) = former {
                         (current.candidate, self.ready) = former;
+                        anew.push(self.outcome.iterations);
                     }
                     if trend.gains {
                         current.may_repeat();
@@ -380,6 +386,7 @@ impl<'a, T: Scalar> Continuation<'a, T> {
                 }
             }
         }
+        self.note_beginnings(&anew);
         let solved_by = current.candidate.filter(|_| self.outcome.converged());
         let solved_by = solved_by.zip(self.ready.take()).map(|(candidate, ready)| {
             self.system.adopt(candidate, ready, self.queue.clone());
@@ -389,7 +396,7 @@ impl<'a, T: Scalar> Continuation<'a, T> {
         let failed =
             matches!(self.outcome.reason, Reason::NotFinite(_) | Reason::Diverged | Reason::Breakdown(_));
         if failed && self.standing != self.outcome.reason && !self.outcome.converged() {
-            self.outcome.notes.push(format!("the last attempt ended otherwise: {}", self.outcome.reason));
+            self.outcome.notes.push(format!("the last attempt ended differently: {}", self.outcome.reason));
             self.outcome.reason = match self.standing {
                 Reason::Limit | Reason::Converged => Reason::Stagnated,
                 standing => standing,
@@ -400,6 +407,20 @@ impl<'a, T: Scalar> Continuation<'a, T> {
         }
         self.conclude()?;
         Ok(solved_by)
+    }
+
+    /// Notes where the only method began anew from its `x`, without what its iterations had found, since another was considered
+    /// there and not taken.
+    fn note_beginnings(&mut self, anew: &[u64]) {
+        let (Some(first), [way], true) = (anew.first(), &*self.outcome.ways, self.outcome.converged()) else {
+            return;
+        };
+        let more =
+            if anew.len() == 1 { String::new() } else { format!(" and {} times later", anew.len() - 1) };
+        self.outcome.notes.push(format!(
+            "{way} began anew from its x after {first} iterations{more}, where another way was considered and not taken: it may need \
+             fewer iterations if method and preconditioner are named"
+        ));
     }
 
     /// A candidate, or the method that was prepared, with the preconditioner that it has here.

@@ -1,6 +1,6 @@
 //! Why a solve fell short, and what to try: one line each.
 use super::continuation::Continuation;
-use crate::Outcome;
+use crate::name_of;
 use lacuna_engine::{Reason, Scalar};
 
 /// Rows whose largest entries differ by this factor are said to differ in scale.
@@ -23,17 +23,6 @@ const LSMR: Remedy = ("lsmr", "", "`lsmr` (its misfit tells whether any x solves
 /// What compares all that may suit.
 const ADVISE: &str = "what `advise` finds";
 
-/// What is left to try of some remedies and then, whatever was tried, of some more, as one line.
-fn untried(outcome: &Outcome, remedies: &[Remedy], last: &[&str]) -> String {
-    let left = remedies.iter().filter(|(method, preconditioner, _)| !outcome.used(method, preconditioner));
-    let left: Vec<_> = left.map(|(.., said)| *said).chain(last.iter().copied()).collect();
-    match &*left {
-        [] => ADVISE.into(),
-        [one] => (*one).into(),
-        [others @ .., last] => format!("{} or {last}", others.join(", ")),
-    }
-}
-
 impl<T: Scalar> Continuation<'_, T> {
     /// Says why the result falls short, and what to try, from what explains it and from the reason. Whether the matrix is Hermitian
     /// is said of that given and of that solved, in another order and scale.
@@ -42,7 +31,7 @@ impl<T: Scalar> Continuation<'_, T> {
         let residual = outcome.true_residual;
         let kind = T::KIND.name();
         let wider: &[&str] = if T::EPSILON > 1e-10 { &["double precision"] } else { &[] };
-        let left = |remedies: &[Remedy], last: &[&str]| untried(outcome, remedies, last);
+        let left = |remedies: &[Remedy], last: &[&str]| self.untried(remedies, last);
         let needs_hermitian = self.system.method.info().hermitian();
         let name = &self.system.chosen.method.name;
         // With these methods, complete factors fail for one reason alone.
@@ -62,7 +51,7 @@ impl<T: Scalar> Continuation<'_, T> {
             (_, Reason::AccuracyAttained) => {
                 let attained = format!("a tolerance of {:.0e}", 2.0 * residual);
                 (
-                    format!("what is left of the residual are rounding errors of {kind}"),
+                    format!("what is left of the residual is rounding error of {kind}"),
                     left(&[], &[&[&*attained], wider].concat()),
                 )
             }
@@ -134,7 +123,7 @@ impl<T: Scalar> Continuation<'_, T> {
     /// What is said if the matrix given is Hermitian and the one that is solved is not, which the method of this name needs.
     fn unsymmetric(&self, name: &str) -> (String, String) {
         let (order, left) = (&self.system.matrix.order, [BICGSTAB, GMRES]);
-        let others = untried(self.outcome, &left, &[]);
+        let others = self.untried(&left, &[]);
         match &order.scaling {
             Some(scaling) => (
                 format!("scaling `{}` made the matrix unsymmetric, which {name} cannot use", scaling.name),
@@ -147,6 +136,29 @@ impl<T: Scalar> Continuation<'_, T> {
                 ),
                 format!("no such order, or with it {others}"),
             ),
+        }
+    }
+
+    /// What is left to try of some remedies and then, whatever was tried, of some more, as one line.
+    fn untried(&self, remedies: &[Remedy], more: &[&str]) -> String {
+        // Only a preconditioner refuses a matrix.
+        let refused = |method: &str, preconditioner: &str| {
+            let first = self.system.unavailable.as_deref().map(|name| ("", name));
+            let later = self.refused.iter().map(|way| (&*way.method.name, &*way.preconditioner.name));
+            let is = |name: &str, asked: &str| asked.is_empty() || name_of(name) == asked;
+            !preconditioner.is_empty()
+                && first.into_iter().chain(later).any(|(by, name)| is(by, method) && is(name, preconditioner))
+        };
+        let left = |(method, preconditioner, _): &&Remedy| {
+            !self.outcome.used(method, preconditioner) && !refused(method, preconditioner)
+        };
+        let left: Vec<_> =
+            remedies.iter().filter(left).map(|(.., said)| *said).chain(more.iter().copied()).collect();
+        match &*left {
+            [] if self.outcome.used(LSMR.0, "") => ADVISE.into(),
+            [] => LSMR.2.into(),
+            [one] => (*one).into(),
+            [others @ .., last] => format!("{} or {last}", others.join(", ")),
         }
     }
 

@@ -45,14 +45,14 @@ pub(super) fn amg_pays<T: Scalar>(facts: &Facts<T>) -> Option<String> {
     {
         return (s.rows >= ELASTIC_PAYS && facts.is_elastic()).then(|| {
             format!(
-                "the matrix takes translations nearly to 0, like the stiffness of an elastic body of {block} unknowns \
+                "the matrix maps translations nearly to 0, like the stiffness of an elastic body of {block} unknowns \
                  a node"
             )
         });
     }
     let is_it = match facts.is_diffusion() {
         true if facts.grid().is_none() => "is a diffusion",
-        false if takes_translations_to_zero(a, 1) => "takes constants nearly to 0, like a diffusion",
+        false if takes_translations_to_zero(a, 1) => "maps constants nearly to 0, like a diffusion",
         _ => return None,
     };
     let across = steps_across(a, AMG_PAYS);

@@ -53,7 +53,9 @@ impl<T: Scalar> OperatorSolver<T> {
         if adjoint {
             return Err(Error::Unsupported {
                 operation: "the adjoint of an operator".into(),
-                message: "it is its own to know: see `HostOperator::with_adjoint` and `WithAdjoint`".into(),
+                message:
+                    "an operator has to provide it itself: see `HostOperator::with_adjoint` and `WithAdjoint`"
+                        .into(),
             });
         }
         let (asked, preconditioner, _) = combined(request.method, request.preconditioner)?;

@@ -39,16 +39,22 @@ impl<T: Scalar> Analysis<T> {
         self.stages.end("matrix");
         watched(&mut watch).check()?;
         let matrix = HostMatrix::new(&self.facts, self.order, self.rounding.take(), norm);
-        let (facts, plan, options, stop) = (self.facts, self.plan, self.options, self.stop);
+        let (facts, mut plan, options, stop) = (self.facts, self.plan, self.options, self.stop);
         let replacement = plan.others(When::Refused).next().filter(|_| self.open_preconditioner);
         let narrow =
             !self.open_preconditioner && self.preconditioner.as_ref().is_some_and(|kind| kind.is_narrow());
+        let chosen = self.chosen_preconditioner.name.clone();
         let first = (self.chosen_preconditioner, self.preconditioner);
         let (preconditioner, placed, replaced) =
             place_first(dev, first, replacement, (&matrix, *pair.a), &mut watch)?;
-        if let Some(next) = replaced.filter(|next| next.method.name != self.chosen_method.name) {
-            self.method = named(&next.method.name, &options)?;
-            self.chosen_method = next.method.clone();
+        let unavailable = replaced.map(|_| chosen);
+        if let Some(next) = replaced.cloned() {
+            // What takes its place does not follow it.
+            plan.others.retain(|other| other.when != When::Short || !other.is_as(&next));
+            if next.method.name != self.chosen_method.name {
+                self.method = named(&next.method.name, &options)?;
+                self.chosen_method = next.method;
+            }
         }
         self.stages.end("preconditioner");
         watched(&mut watch).check()?;
@@ -108,6 +114,7 @@ impl<T: Scalar> Analysis<T> {
             observer,
             remarks: self.remarks,
             refused: None,
+            unavailable,
         })
     }
 

@@ -102,6 +102,13 @@ impl Candidate {
         (self.method.clone(), self.preconditioner.clone().unwrap_or_else(none))
     }
 
+    /// Whether it is the same method with the same preconditioner.
+    pub(super) fn is_as(&self, other: &Candidate) -> bool {
+        let name =
+            |candidate: &Candidate| candidate.preconditioner.as_ref().map(|chosen| chosen.name.clone());
+        self.method.name == other.method.name && name(self) == name(other)
+    }
+
     /// Whether it solves by a complete factorisation.
     pub fn is_direct(&self) -> bool {
         self.preconditioner.as_ref().is_some_and(|chosen| chosen.name == DIRECT)

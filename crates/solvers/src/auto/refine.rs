@@ -315,7 +315,7 @@ fn refine<T: Scalar>(
     settle(outer, outcome, b, x)?;
     if refined.automatic && !outcome.converged() && outcome.reason != Reason::Cancelled {
         outcome.notes.push(format!(
-            "refine keeps to the method chosen first, in {}; without it, others continue",
+            "refine tries no other method than the one chosen first, in {}; without refine, others follow",
             T::Narrow::KIND.name()
         ));
     }

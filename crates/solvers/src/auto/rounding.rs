@@ -49,7 +49,7 @@ impl<T: Scalar> Continuation<'_, T> {
         }
         if measured.residual < first {
             self.outcome.notes.push(format!(
-                "complete factors left {first:.1e}: residuals in twice the precision refined that"
+                "complete factors left a residual of {first:.1e} |b|, which refinement with residuals in twice the precision reduced"
             ));
         }
         Ok(measured)

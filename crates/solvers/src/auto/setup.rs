@@ -57,6 +57,7 @@ impl<T: Scalar> Continuation<'_, T> {
         let matrix = &self.system.matrix;
         let refused = unless_lost(matrix.order.in_given_rows(error), matrix.lost.as_ref());
         let way = self.way(Some(candidate));
+        self.refused.push(way.clone());
         let counted =
             if matches!(refused, Error::Entry { .. }) { " (rows and columns count from 0)" } else { "" };
         self.outcome.notes.push(format!("{way} is not available: {refused}{counted}"));

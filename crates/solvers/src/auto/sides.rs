@@ -85,7 +85,7 @@ impl Side {
 }
 
 fn out_of_range<T: Scalar>(what: &str, row: usize, value: T) -> Error {
-    let message = format!("{value} is out of range times the factor of the scaling");
+    let message = format!("{value} times the factor of the scaling is out of range");
     Error::Element { operation: "solve".into(), what: what.into(), row, message }
 }
 
@@ -105,7 +105,8 @@ pub(super) fn scaled<T: Scalar>(a: Arc<Csr<T>>, name: &str) -> Result<(Option<Sc
     }
     let got @ (rows, cols) = (a.rows(), a.cols());
     if rows != cols {
-        let expected = "a square matrix for scaled rows and columns: least squares would become other ones";
+        let expected =
+            "a square matrix for scaled rows and columns: scaling would change a least-squares problem";
         return Err(Error::Shape { operation: "solve".into(), expected: expected.into(), got });
     }
     let Some([r, c]) = scaling(&a, name) else {

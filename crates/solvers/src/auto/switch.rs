@@ -56,7 +56,7 @@ impl Current {
 /// What the last attempt achieved.
 pub(super) struct Trend {
     /// Whether it stopped at its iteration limit, and can continue.
-    at_limit: bool,
+    pub(super) at_limit: bool,
     /// Whether it at least halved the residual.
     pub(super) gains: bool,
     /// Iterations still needed at the same rate.
@@ -159,7 +159,7 @@ impl<T: Scalar> Continuation<'_, T> {
         let iterations = self.outcome.iterations;
         let why = match (trend.gains, trend.at_limit) {
             (true, true) if trend.expected.is_infinite() => {
-                format!("after {iterations} iterations, no number of further ones is expected to do")
+                format!("after {iterations} iterations, more of them are not expected to suffice")
             }
             (true, true) => {
                 format!("after {iterations} iterations, about {:.0} more are expected", trend.expected)

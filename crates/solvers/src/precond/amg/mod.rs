@@ -52,7 +52,7 @@ const MOST_UNKNOWNS: usize = 8;
 #[derive(Default)]
 pub struct Amg {
     options: AmgOptions,
-    /// Vectors that the matrix takes nearly to 0, and the unknowns of a node where there are several.
+    /// Vectors that the matrix maps nearly to 0, and the unknowns of a node where there are several.
     near_null: Option<(Option<usize>, Vec<Vec<Complex64>>)>,
     /// A [`Hierarchy`] in double precision.
     hierarchy: Option<Box<dyn Any + Send>>,
@@ -81,14 +81,14 @@ impl Amg {
         Amg { options, ..Amg::default() }
     }
 
-    /// A vector that the matrix takes nearly to 0, in place of the constant: one number a row, none of them 0. Where a matrix is
+    /// A vector that the matrix maps nearly to 0, in place of the constant: one number a row, none of them 0. Where a matrix is
     /// scaled as `S A S`, it is `S⁻¹` times that of `A`.
     pub fn near_null<T: Scalar>(mut self, vector: &[T]) -> Self {
         self.near_null = Some((None, vec![wide(vector)]));
         self
     }
 
-    /// Several vectors that the matrix takes nearly to 0, of a system with `block` unknowns a node (1 to 8) that stand one after the
+    /// Several vectors that the matrix maps nearly to 0, of a system with `block` unknowns a node (1 to 8) that stand one after the
     /// other. A coarse node has as many unknowns as there are vectors.
     pub fn near_null_space<T: Scalar>(mut self, block: usize, vectors: &[Vec<T>]) -> Self {
         self.near_null = Some((Some(block), vectors.iter().map(|v| wide(v)).collect()));

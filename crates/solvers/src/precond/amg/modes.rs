@@ -11,7 +11,7 @@ const OPERATION: &str = "prolongator";
 /// Nodes that a thread takes at a time.
 const GRAIN: usize = 1 << 8;
 
-/// Vectors that the matrix takes nearly to 0.
+/// Vectors that the matrix maps nearly to 0.
 #[derive(Clone)]
 pub(super) struct Modes<T> {
     /// Unknowns of a node.
