@@ -273,7 +273,7 @@ fn the_smallest_of_an_indefinite_matrix_are_found_without_a_preconditioner() {
     (0..625).for_each(|i| a.push(i, i, -3.0));
     let a = Arc::new(a.to_csr().unwrap());
     let expected: Vec<f64> = laplacian(25, 25).iter().take(4).map(|value| value - 3.0).collect();
-    for (method, why) in [("auto", "no semidefinite matrix"), ("lobpcg", "without one")] {
+    for (method, why) in [("auto", "is not semidefinite"), ("lobpcg", "without one")] {
         let found = EigenProblem::new(Arc::clone(&a)).count(4).method(method).solve(&device(2)).unwrap();
         assert_found(&found, &expected, 1e-8);
         let EigenOutcome { choices, notes, .. } = &found.outcome;

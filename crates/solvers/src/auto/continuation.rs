@@ -410,17 +410,24 @@ impl<'a, T: Scalar> Continuation<'a, T> {
     }
 
     /// Notes where the only method began anew from its `x`, without what its iterations had found, since another was considered
-    /// there and not taken.
+    /// there and not taken; unless it was near its end.
     fn note_beginnings(&mut self, anew: &[u64]) {
-        let (Some(first), [way], true) = (anew.first(), &*self.outcome.ways, self.outcome.converged()) else {
+        let Outcome { ways, iterations, .. } = &*self.outcome;
+        let ([way], Some(first), Some(last), true) =
+            (&**ways, anew.first(), anew.last(), self.outcome.converged())
+        else {
             return;
         };
+        if 2 * (iterations - last) < *last {
+            return;
+        }
         let more =
             if anew.len() == 1 { String::new() } else { format!(" and {} times later", anew.len() - 1) };
-        self.outcome.notes.push(format!(
+        let note = format!(
             "{way} began anew from its x after {first} iterations{more}, where another way was considered and not taken: it may need \
              fewer iterations if method and preconditioner are named"
-        ));
+        );
+        self.outcome.notes.push(note);
     }
 
     /// A candidate, or the method that was prepared, with the preconditioner that it has here.

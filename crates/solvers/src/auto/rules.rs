@@ -181,7 +181,7 @@ fn multilevel_rules<'a, T: Scalar>() -> [Rule<Under<'a, T>>; 2] {
         Rule::new(
             Amg::NAME,
             format!(
-                "the method is for positive definite matrices, on the CPU, and the matrix is another diffusion, or takes constants \
+                "the method is for positive definite matrices, on the CPU, and the matrix is another diffusion, or maps constants \
                  nearly to 0, at least {AMG_PAYS} steps across, or the stiffness of an elastic body of at least {ELASTIC_PAYS} unknowns"
             ),
             |under| under.method.positive_definite().then(|| amg_pays(under.facts)).flatten(),
