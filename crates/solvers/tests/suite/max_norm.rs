@@ -96,7 +96,7 @@ fn an_absolute_tolerance_is_one_of_each_row() {
 fn zeros_and_exact_guesses_meet_it_at_once() {
     let a = grid::<f64>(5, 0.0, 0.5);
     let stop = Stop::default().rtol(1e-10).norm(Norm::Max);
-    let (outcome, x) = solve_for(&vec![0.0; 25], "cg", &a, false, stop);
+    let (outcome, x) = solve_for(&[0.0; 25], "cg", &a, false, stop);
     assert!(outcome.converged() && x == vec![0.0; 25]);
     assert_eq!((outcome.max_residual, outcome.relative_max_residual), (0.0, 0.0));
     let identity = grid::<f64>(1, 0.0, -3.0);
