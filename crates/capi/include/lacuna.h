@@ -139,7 +139,7 @@ void lac_matrix_free(lac_matrix *matrix);
  *     side                     left or right, of gmres's preconditioner
  *     restart                  iterations of a cycle
  *     damp, shift              min |b - A x|^2 + damp^2 |x|^2; (A - shift I) x = b
- *     rtol, atol, max_iters, dtol
+ *     rtol, atol, max_iters, norm (2 or max), dtol
  * A key that is not known is an error that lists them. */
 lac_status lac_system_create(const lac_device *device, const lac_matrix *matrix, const char *options, lac_system **system);
 /* The same with a preconditioner M, about the inverse of A, by functions on vectors as long as A has columns. */

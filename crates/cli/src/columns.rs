@@ -5,7 +5,7 @@ use crate::report::{before, named, tolerance, ways_before};
 use crate::solve::Solve;
 use crate::solving::Solving;
 use lacuna::ndarray::{ArrayView2, ArrayViewMut2, ShapeBuilder};
-use lacuna::{Chosen, Device, DeviceInfo, Error, Outcome, Scalar, Stop, Watch, Way};
+use lacuna::{Chosen, Device, DeviceInfo, Error, Norm, Outcome, Scalar, Stop, Watch, Way};
 use lacuna::{NumberType, io::DenseArray};
 use lacuna_measure::failure::{NOT_CONVERGED, Result};
 use lacuna_measure::input::STANDARD;
@@ -129,14 +129,16 @@ impl Columns {
             writeln!(text, "  {what:<11} {}: {}", chosen.name, chosen.why)?;
         }
         let missed = self.outcomes.iter().filter(|outcome| !outcome.converged()).count();
-        let to = tolerance(self.stop, "|b|");
+        let in_max = self.stop.norm == Norm::Max;
+        let to = tolerance(self.stop, if in_max { "max |b|" } else { "|b|" });
         match missed {
             0 => writeln!(text, "converged: every true residual meets the tolerance {to}")?,
             _ => writeln!(text, "not converged: {missed} of {count} do not meet the tolerance {to}")?,
         }
         writeln!(text, "  {:>6} {:>10} {:>10}  outcome", "column", "iterations", "residual")?;
         for (column, outcome) in self.outcomes.iter().enumerate() {
-            let (iterations, residual) = (thousands(outcome.iterations), relative(outcome.true_residual));
+            let residual = if in_max { outcome.relative_max_residual } else { outcome.true_residual };
+            let (iterations, residual) = (thousands(outcome.iterations), relative(residual));
             let why = if outcome.why.is_empty() { String::new() } else { format!(": {}", outcome.why) };
             let ended = outcome.reason.name().replace('_', " ");
             let other = outcome.finished_by().map(|(way, _)| way).filter(|way| named(way) != named(&self.by));
@@ -161,6 +163,8 @@ impl Columns {
                 "iterations": outcome.iterations,
                 "residual": outcome.residual,
                 "true_residual": outcome.true_residual,
+                "max_residual": outcome.max_residual,
+                "relative_max_residual": outcome.relative_max_residual,
                 "history": outcome.history,
                 "history_stride": outcome.history_stride,
                 "notes": outcome.notes,

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         preconds: joined(&args.precond),
         vectors: Rc::new(Vectors::open(args.rhs.as_deref(), args.x0.as_deref())?),
         ending: match args.rtol {
-            Some(rtol) => Ending::Tolerance { rtol, max_iters: args.max_iters },
+            Some(rtol) => Ending::Tolerance { rtol, max_iters: args.max_iters, norm: args.norm.into() },
             None => Ending::Iterations(args.iterations),
         },
         restart: args.restart,

@@ -1,6 +1,6 @@
 //! The report of a solve: a summary as text, and JSON for programs.
 use lacuna::solvers::{METHODS, Needs, name_of};
-use lacuna::{Chosen, DeviceInfo, NumberType, Outcome, Stop, Way};
+use lacuna::{Chosen, DeviceInfo, Norm, NumberType, Outcome, Stop, Way};
 use lacuna_measure::quantity::{bytes, counted, duration, many, relative, thousands, units};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -45,6 +45,10 @@ pub(crate) struct Report {
     pub(crate) bytes_per_iteration: usize,
     pub(crate) times: Times,
     pub(crate) outcome: Outcome,
+    /// `max |b − A x|`, computed on the host; NaN for least squares.
+    pub(crate) largest: f64,
+    /// The same relative to `max |b|`.
+    pub(crate) relative_largest: f64,
 }
 
 impl Report {
@@ -98,6 +102,14 @@ impl Report {
             relative(outcome.true_residual),
             relative(outcome.residual)
         )?;
+        if self.largest.is_finite() {
+            writeln!(
+                text,
+                "  largest     {} of |b - A x|, {} relative to max |b|",
+                relative(self.largest),
+                relative(self.relative_largest)
+            )?;
+        }
         if outcome.misfit.is_finite() {
             writeln!(text, "  misfit      {}, |b - A x| relative to |b|", relative(outcome.misfit))?;
         }
@@ -153,6 +165,7 @@ impl Report {
         let (residual, size) = match needs {
             Some(Needs::Range) => ("|b - A x|", "|b|"),
             _ if least_squares => ("|A^H (b - A x)|", "|A^H b|"),
+            _ if self.stop.norm == Norm::Max => ("max |b - A x|", "max |b|"),
             _ => ("the true residual", "|b|"),
         };
         let tolerance = tolerance(self.stop, size);
@@ -190,6 +203,9 @@ impl Report {
             "true_residual": outcome.true_residual,
             "backward_error": outcome.backward_error,
             "misfit": outcome.misfit,
+            "norm": if self.stop.norm == Norm::Max { "max" } else { "2" },
+            "max_residual": self.largest,
+            "relative_max_residual": self.relative_largest,
             "notes": self.notes.iter().chain(&outcome.notes).collect::<Vec<_>>(),
             "history": outcome.history,
             "history_stride": outcome.history_stride,

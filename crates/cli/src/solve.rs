@@ -6,7 +6,8 @@ use crate::plot;
 use crate::report::{Report, Times};
 use crate::solving::{SettingUp, Solving};
 use lacuna::ndarray::{ArrayView1, ArrayViewMut1};
-use lacuna::{Csr, Device, LinearSystem, Outcome, Prepared, Scalar, Stop, Structure, Way};
+use lacuna::solvers::{max_norm, residual};
+use lacuna::{Csr, Device, LinearSystem, Norm, Outcome, Prepared, Scalar, Stop, Structure, Way};
 use lacuna_measure::failure::{NOT_CONVERGED, Result};
 use lacuna_measure::input::{STANDARD, Source, is_stream, set_threads};
 use lacuna_measure::interrupt::{cancel_on_interrupt, solved};
@@ -104,7 +105,12 @@ impl Solve<'_> {
                 best = next;
             }
         }
-        let (report, x) = best;
+        let (mut report, x) = best;
+        if report.outcome.misfit.is_nan() {
+            report.largest = residual(&given.a, &given.b, &x).largest;
+            report.relative_largest =
+                if report.largest == 0.0 { 0.0 } else { report.largest / max_norm(&given.b) };
+        }
         self.print(&report)?;
         if let Some(path) = &args.output {
             if !x.iter().all(|v| v.finite()) {
@@ -163,6 +169,8 @@ impl Solve<'_> {
                 iterations: outcome.iterating(),
             },
             outcome,
+            largest: f64::NAN,
+            relative_largest: f64::NAN,
         };
         Ok((report, x))
     }
@@ -181,6 +189,7 @@ impl Solve<'_> {
         Stop::default()
             .rtol(self.args.rtol.unwrap_or(LinearSystem::<T>::DEFAULT_RTOL))
             .atol(self.args.atol)
+            .norm(Norm::from(self.args.norm))
             .max_iters(self.args.max_iters)
     }
 
@@ -207,7 +216,7 @@ impl Solve<'_> {
         x: &mut [T],
         stop: Stop,
     ) -> Result<Outcome> {
-        let norm = b.iter().map(|v| v.modulus().powi(2)).sum::<f64>().sqrt();
+        let norm = stop.norm.of(b);
         let relative = stop.rtol.max(stop.atol / norm);
         let mut progress = Solving::new(self.args.report.quiet, relative, stop.limit((b.len(), x.len())));
         let mut watch = |watch| -> ControlFlow<()> { progress.at(watch) };

@@ -130,8 +130,8 @@ pub use lacuna_solvers as solvers;
 pub use lacuna_solvers::Chosen;
 pub use lacuna_solvers::auto::{MethodChoice, PreconditionerChoice, check_method, check_preconditioner};
 pub use lacuna_solvers::{
-    Handles, Method, Observer, Options, Outcome, Parts, Placed, Preconditioner, Setup, Solver, Stop, System,
-    Watch, Way,
+    Handles, Method, Norm, Observer, Options, Outcome, Parts, Placed, Preconditioner, Setup, Solver, Stop,
+    System, Watch, Way,
 };
 pub use ndarray;
 pub use preconditioned::Preconditioned;
@@ -147,9 +147,9 @@ pub mod prelude {
     pub use crate::Spec;
     pub use crate::{
         AsVector, AsVectorMut, Assembled, Assembly, Cell, Complex, Complex32, Complex64, Csr, CsrRef, Device,
-        Elements, Error, Handles, HostOperator, LinOp, LinearSystem, Matrix, Method, Outcome, Parts, Pass,
-        Preconditioner, Prepared, Reason, Recorder, Result, Scalar, Setup, Solver, Stop, Structure, System,
-        Triplets, Vector, default_device, from_dense, multiply, solve, to_dense, to_device, to_host,
+        Elements, Error, Handles, HostOperator, LinOp, LinearSystem, Matrix, Method, Norm, Outcome, Parts,
+        Pass, Preconditioner, Prepared, Reason, Recorder, Result, Scalar, Setup, Solver, Stop, Structure,
+        System, Triplets, Vector, default_device, from_dense, multiply, solve, to_dense, to_device, to_host,
     };
     pub use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1};
 }

@@ -7,7 +7,7 @@ use crate::{GMRES_ONCE, Measured, Samples, Task, calls, four_digits};
 use fnv::FnvHasher;
 use lacuna::formats::convert;
 use lacuna::solvers::{self, Combined, Gmres, Orthogonalization, preconditioner};
-use lacuna::{Csr, Device, LinOp, Method, Options, Outcome, Pair, Placed, Result, Scalar};
+use lacuna::{Device, LinOp, Method, Options, Outcome, Pair, Placed, Result, Scalar};
 use lacuna::{Setup, Solver, Stop};
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ impl<T: Scalar> Solves<T> {
         let (b, guess) = (system.b.clone(), system.guess());
         let mut x = guess.clone();
         let outcome = solver.solve(&b, &mut x)?.clone();
-        let largest_error = largest_error(&system.a, &b, &x);
+        let largest_error = solvers::residual(&system.a, &b, &x).largest;
         let solution = if task.keeps_solution { x.iter().map(|v| v.re()).collect() } else { Vec::new() };
         let first = Bits::of(&x, &outcome);
         let (fresh, setup, again, transfers, on_device) = Default::default();
@@ -193,22 +193,6 @@ impl<T: Scalar> PreparedCase for Solves<T> {
             history_stride,
         })
     }
-}
-
-/// The largest modulus of an element of `b - A x`, in double precision.
-fn largest_error<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> f64 {
-    let errors = b.iter().enumerate().map(|(i, b)| {
-        let mut sum = [b.re(), b.im()];
-        let places = a.row_ptr()[i] as usize..a.row_ptr()[i + 1] as usize;
-        for (j, v) in a.col_idx()[places.clone()].iter().zip(&a.values()[places]) {
-            let x = x[*j as usize];
-            let (v, x) = ([v.re(), v.im()], [x.re(), x.im()]);
-            sum[0] -= v[0] * x[0] - v[1] * x[1];
-            sum[1] -= v[0] * x[1] + v[1] * x[0];
-        }
-        sum[0].hypot(sum[1])
-    });
-    errors.fold(0.0, |largest: f64, error| if error.is_nan() { f64::NAN } else { largest.max(error) })
 }
 
 fn make<T: Scalar>(

@@ -1,5 +1,5 @@
 //! Arguments of `lacuna compare`.
-use super::shared::{PLOT, count, restart};
+use super::shared::{NormName, PLOT, count, restart};
 use clap::Args;
 use lacuna_measure::args::{MeasuringArgs, tolerance};
 use lacuna_measure::number::TypeName;
@@ -39,6 +39,9 @@ pub(crate) struct CompareArgs {
     /// fixed number of iterations
     #[arg(long, value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER", conflicts_with = "iterations")]
     pub(crate) rtol: Option<f64>,
+    /// The norm of that test: of two, or the maximum norm, max |b - A x| <= rtol max |b|
+    #[arg(long, value_enum, default_value = "2", requires = "rtol")]
+    pub(crate) norm: NormName,
     /// The largest number of iterations with --rtol [default: 10 n, at least 1000, at most 100000]
     #[arg(long, value_name = "COUNT", value_parser = count, allow_negative_numbers = true, requires = "rtol")]
     pub(crate) max_iters: Option<u64>,

@@ -3,9 +3,26 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, value_parser};
 use lacuna::formats::factor::SCALINGS;
 use lacuna::formats::{MATCHING, ORDERS};
-use lacuna::{Device, DeviceOptions};
+use lacuna::{Device, DeviceOptions, Norm};
 use lacuna_measure::args::{Simd, threads};
 use lacuna_measure::failure::Failure;
+
+/// A norm of the residual.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum NormName {
+    #[value(name = "2")]
+    Two,
+    Max,
+}
+
+impl From<NormName> for Norm {
+    fn from(name: NormName) -> Self {
+        match name {
+            NormName::Two => Norm::Two,
+            NormName::Max => Norm::Max,
+        }
+    }
+}
 
 /// The backend and device to run on.
 #[derive(Debug, Args)]

@@ -1,7 +1,7 @@
 //! Arguments of `lacuna solve` and `lacuna spmv`.
 use super::shared::{
-    PLOT, PlaceArgs, ReportArgs, count, method, names, orders, orders_of_solve, preconditioner, restart,
-    scalings, vectors,
+    NormName, PLOT, PlaceArgs, ReportArgs, count, method, names, orders, orders_of_solve, preconditioner,
+    restart, scalings, vectors,
 };
 use clap::Args;
 use lacuna::formats::FORMATS;
@@ -60,6 +60,10 @@ pub(crate) struct SolveArgs {
     /// Absolute tolerance of the same test
     #[arg(long, default_value = "0", value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER")]
     pub(crate) atol: f64,
+    /// The norm of the test: of two, or the maximum norm, max |b - A x| <= max(rtol max |b|, atol); the residuals of iterations
+    /// stay those of the 2-norm
+    #[arg(long, value_enum, default_value = "2")]
+    pub(crate) norm: NormName,
     /// The largest number of iterations [default: 10 n, at least 1000, at most 100000]
     #[arg(long, value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
     pub(crate) max_iters: Option<u64>,

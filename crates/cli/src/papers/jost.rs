@@ -1,6 +1,7 @@
 //! Jost, Contassot-Vivier and Vialle 2009.
 use super::table::{Table, error, milliseconds};
 use super::{Paper, Stage, backends, find, matrices, over_size, short, vectors};
+use lacuna::Norm;
 use lacuna_measure::Measured;
 use lacuna_measure::failure::Result;
 use lacuna_measure::number::TypeName::{self, F32, F64};
@@ -103,7 +104,7 @@ fn solve(
     let methods = METHODS.map(|(method, _)| method);
     let mut work = stage.work(names, &methods, &[format], number);
     work.vectors = vectors(rhs);
-    work.ending = Ending::Tolerance { rtol, max_iters: Some(20_000) };
+    work.ending = Ending::Tolerance { rtol, max_iters: Some(20_000), norm: Norm::Two };
     stage.measure(&work)
 }
 

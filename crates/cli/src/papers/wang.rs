@@ -2,6 +2,7 @@
 use super::table::{Table, error, milliseconds, percent, two};
 use super::{Paper, Stage, backends, find, matrices, short, vectors};
 use crate::plot;
+use lacuna::Norm;
 use lacuna_measure::failure::Result;
 use lacuna_measure::number::TypeName::F64;
 use lacuna_measure::quantity::thousands;
@@ -45,7 +46,7 @@ fn to_one_percent(
     work.preconds = preconds.to_vec();
     work.restart = Some(20);
     work.vectors = vectors(rhs);
-    work.ending = Ending::Tolerance { rtol: 1e-2, max_iters: Some(400) };
+    work.ending = Ending::Tolerance { rtol: 1e-2, max_iters: Some(400), norm: Norm::Two };
     work.keeps_solutions = true;
     work
 }

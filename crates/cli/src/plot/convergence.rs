@@ -1,5 +1,6 @@
 //! The residual over the iterations.
 use crate::report::{Report, before};
+use lacuna::Norm;
 use lacuna_measure::axis::{counts, decades, power_of_ten};
 use lacuna_measure::figure::{Anchor, BLUE, Figure, GRID, INK, ORANGE, shortened};
 use lacuna_measure::quantity::{relative, thousands};
@@ -24,7 +25,8 @@ pub(crate) fn convergence(report: &Report) -> Figure {
         .filter(|(_, r)| r.is_finite() && *r > 0.0)
         .map(|(k, r)| (k, r.log10()))
         .collect();
-    let target = Some(report.stop.rtol).filter(|t| *t > 0.0 && *t < 1e4).map(f64::log10);
+    let of_residuals = report.stop.norm == Norm::Two;
+    let target = Some(report.stop.rtol).filter(|t| of_residuals && *t > 0.0 && *t < 1e4).map(f64::log10);
     let inside = points.iter().map(|p| p.1).chain(target);
     let (low, high) = inside.fold((0.0f64, 0.0f64), |(low, high), r| (low.min(r), high.max(r)));
     let high = high.ceil() as i32;

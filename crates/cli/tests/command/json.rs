@@ -8,7 +8,8 @@ fn the_outcome_has_every_field() {
     let (code, json) = bench.solve("gen:poisson2d:16x12 --precond none --backend cpu");
     assert_eq!(code, 0);
     let fields: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
-    let expected = "outcome reason why try iterations residual true_residual backward_error misfit notes history \
+    let expected = "outcome reason why try iterations residual true_residual backward_error misfit norm max_residual \
+        relative_max_residual notes history \
         history_stride time backend \
         device method precond before format order type n nnz choices version";
     assert_eq!(fields, expected.split_whitespace().collect::<Vec<_>>());

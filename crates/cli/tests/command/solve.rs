@@ -104,6 +104,34 @@ fn an_exact_starting_guess_needs_no_iteration() {
 }
 
 #[test]
+fn the_maximum_norm_is_tested_where_it_is_asked_for_and_always_reported() {
+    let bench = Bench::new();
+    for backend in ["cpu", "cpu --ranks 2"] {
+        for method in ["bicg", "bicgstab", "gmres", "auto", "cg --refine"] {
+            let text = format!("gen:wathen:16x16 --backend {backend} --method {method} --rtol 1e-6");
+            let (code, json) = bench.solve(&format!("{text} --norm max"));
+            assert_eq!((code, &json["norm"]), (0, &"max".into()), "{text}: {json}");
+            let [largest, absolute] =
+                ["relative_max_residual", "max_residual"].map(|key| json[key].as_f64().unwrap());
+            assert!(0.0 < largest && largest <= 1e-6 && absolute > 0.0, "{text}: {json}");
+            let (code, two) = bench.solve(&text);
+            assert_eq!((code, &two["norm"]), (0, &"2".into()));
+            assert!(two["max_residual"].as_f64().unwrap() > 0.0, "{text}: {two}");
+        }
+    }
+    let ran = bench.run("solve gen:wathen:8x8 --norm max --rtol 1e-6 --backend cpu");
+    assert!(ran.out.contains("converged: max |b - A x| meets the tolerance 1e-6 max |b|"), "{}", ran.out);
+    assert!(ran.out.contains("  largest     "), "{}", ran.out);
+    bench.vector("two.mtx", &[1.0, 2.0]);
+    let ran = bench.run("solve gen:random:30:4 --method lsmr --norm max");
+    assert!(ran.code != 0 && ran.err.contains("2-norm"), "{}", ran.err);
+    let ran = bench.run("compare gen:wathen:8x8 --methods bicg,gmres --norm max --rtol 1e-6 --backends cpu --rounds 1 --quiet --json -");
+    let json: serde_json::Value =
+        serde_json::from_str(ran.out.lines().last().unwrap_or_default()).unwrap_or_default();
+    assert_eq!(ran.code, 0, "{} {json}", ran.err);
+}
+
+#[test]
 fn random_right_hand_sides_and_thread_counts_reproduce() {
     let bench = Bench::new();
     let run = |args: &str| bench.solve(&format!("gen:poisson2d:120x120 {args}")).1["history"].clone();

@@ -2,7 +2,7 @@
 use lacuna_engine::text::did_you_mean;
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_solvers::Side;
-use lacuna_solvers::Stop;
+use lacuna_solvers::{Norm, Stop};
 use std::str::FromStr;
 
 /// The settings of a system, as [`LinearSystem`](crate::LinearSystem) has them. Names may have options, as in
@@ -38,6 +38,8 @@ pub struct Settings {
     pub atol: f64,
     /// Iterations at most.
     pub max_iters: Option<u64>,
+    /// The norm of the residual that is tested.
+    pub norm: Norm,
     /// The factor of the residual beyond which a solve counts as diverged.
     pub dtol: Option<f64>,
 }
@@ -58,6 +60,7 @@ const KEYS: &[(&str, &str)] = &[
     ("rtol", "a number of at least 0"),
     ("atol", "a number of at least 0"),
     ("max_iters", "a whole number"),
+    ("norm", "2 or max"),
     ("dtol", "a number of at least 0"),
 ];
 
@@ -78,6 +81,7 @@ impl Default for Settings {
             rtol: None,
             atol: 0.0,
             max_iters: None,
+            norm: Norm::Two,
             dtol: None,
         }
     }
@@ -138,6 +142,13 @@ impl Settings {
             "rtol" => self.rtol = Some(tolerance(value)?),
             "atol" => self.atol = tolerance(value)?,
             "max_iters" => self.max_iters = Some(parsed(value, |_| true)?),
+            "norm" => {
+                self.norm = match value {
+                    "2" => Norm::Two,
+                    "max" => Norm::Max,
+                    _ => return None,
+                }
+            }
             _ => self.dtol = Some(tolerance(value)?),
         }
         Some(())
@@ -145,10 +156,10 @@ impl Settings {
 
     /// The stopping criteria, for a number type.
     pub fn stop<T: Scalar>(&self) -> Stop {
-        let Settings { rtol, atol, max_iters, dtol, .. } = *self;
+        let Settings { rtol, atol, max_iters, norm, dtol, .. } = *self;
         let default = Stop::default();
         let rtol = rtol.unwrap_or(crate::LinearSystem::<T>::DEFAULT_RTOL);
-        default.rtol(rtol).atol(atol).max_iters(max_iters).dtol(dtol.unwrap_or(default.dtol))
+        default.rtol(rtol).atol(atol).max_iters(max_iters).norm(norm).dtol(dtol.unwrap_or(default.dtol))
     }
 
     pub(super) fn side(&self) -> Side {
@@ -179,11 +190,12 @@ fn tolerance(value: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::Settings;
+    use lacuna_solvers::Norm;
 
     #[test]
     fn every_key_is_read_and_others_are_refused_by_name() {
         let text = "method=gmres:restart=50;preconditioner = ilu0 ;format=csr;order=rcm;scale=both;refine=yes;strict=yes;\
-                    side=left;restart=7;damp=0.5;shift=-2;rtol=1e-3;atol=1;max_iters=9;dtol=1e9;";
+                    side=left;restart=7;damp=0.5;shift=-2;rtol=1e-3;atol=1;max_iters=9;norm=max;dtol=1e9;";
         let settings = Settings::parse(text).unwrap();
         assert_eq!((&*settings.method, &*settings.preconditioner), ("gmres:restart=50", "ilu0"));
         assert_eq!((&*settings.format, &*settings.order, &*settings.scale), ("csr", "rcm", "both"));
@@ -191,6 +203,7 @@ mod tests {
         assert_eq!((settings.restart, settings.damp, settings.rtol), (Some(7), 0.5, Some(1e-3)));
         assert_eq!(settings.shift, -2.0);
         assert_eq!((settings.atol, settings.max_iters, settings.dtol), (1.0, Some(9), Some(1e9)));
+        assert_eq!(settings.norm, Norm::Max);
         assert_eq!(Settings::parse(" ; ").unwrap(), Settings::default());
         let message = |text: &str| Settings::parse(text).unwrap_err().to_string();
         assert!(message("tol=1").contains("expected one of the keys method, preconditioner"));

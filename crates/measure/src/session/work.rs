@@ -8,7 +8,7 @@ use crate::{GMRES_ONCE, SPMV};
 use lacuna::backend::text::{did_you_mean, shown_word};
 use lacuna::formats::{FORMATS, check_format};
 use lacuna::solvers::{Combined, METHODS, name_of, preconditioner};
-use lacuna::{Error, NumberType, Stop, check_method};
+use lacuna::{Error, Norm, NumberType, Stop, check_method};
 use std::rc::Rc;
 
 /// The default matrices: sizes dominated by latency, and sizes dominated by memory bandwidth.
@@ -56,6 +56,7 @@ pub enum Ending {
     Tolerance {
         rtol: f64,
         max_iters: Option<u64>,
+        norm: Norm,
     },
     /// Work that is not a solve and does not stop by itself.
     Named(&'static str),
@@ -73,7 +74,9 @@ impl Ending {
     pub(super) fn stop(self) -> Stop {
         match self {
             Ending::Iterations(count) => Stop::default().rtol(0.0).max_iters(count).dtol(f64::INFINITY),
-            Ending::Tolerance { rtol, max_iters } => Stop::default().rtol(rtol).max_iters(max_iters),
+            Ending::Tolerance { rtol, max_iters, norm } => {
+                Stop::default().rtol(rtol).max_iters(max_iters).norm(norm)
+            }
             Ending::Named(_) => Stop::default(),
         }
     }
@@ -85,6 +88,9 @@ impl Ending {
             Ending::Iterations(count) => format!("{count} iterations"),
             Ending::Tolerance { rtol, .. } if is_least_squares(method) => {
                 format!("{TO}A^H (b - A x)| <= {rtol:e} |A^H b|")
+            }
+            Ending::Tolerance { rtol, norm: Norm::Max, .. } => {
+                format!("{TO}b - A x|max <= {rtol:e} |b|max")
             }
             Ending::Tolerance { rtol, .. } => format!("{TO}b - A x| <= {rtol:e} |b|"),
             Ending::Named(name) => name.into(),
