@@ -74,6 +74,10 @@ class Report:
         The relative residual every `history_stride` iterations.
     history_stride : int
         Iterations between two values of `history`.
+    method, preconditioner : str
+        What finished the solve.
+    before : list of str
+        What was tried before that: a method, ``with`` and a preconditioner each.
     choices, notes : list of str
         What was chosen, and what happened.
     why, advice : str
@@ -140,6 +144,15 @@ class Report:
     @property
     def history_stride(self) -> int:
         """Iterations between two values of `history`: 1 if the limit is below 1 048 576 iterations."""
+    @property
+    def method(self) -> str:
+        """The method that finished the solve."""
+    @property
+    def preconditioner(self) -> str:
+        """The preconditioner that finished the solve; ``none`` if there was none."""
+    @property
+    def before(self) -> List[str]:
+        """What was tried before that: a method, ``with`` and a preconditioner each."""
     @property
     def choices(self) -> List[str]:
         """What was chosen, in words: the method, the preconditioner, the format, each with why."""

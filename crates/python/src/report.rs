@@ -25,6 +25,9 @@ struct State {
     history_stride: u64,
     /// Seconds.
     time: f64,
+    method: String,
+    preconditioner: String,
+    before: Vec<String>,
     choices: Vec<String>,
     notes: Vec<String>,
     why: String,
@@ -33,7 +36,18 @@ struct State {
 
 impl From<Outcome> for State {
     fn from(outcome: Outcome) -> Self {
+        let name = |chosen: &lacuna::Chosen| chosen.name.to_string();
+        let (method, preconditioner, before) = match outcome.finished_by() {
+            Some((way, before)) => {
+                let before = before.iter().map(|way| way.to_string()).collect();
+                (name(&way.method), name(&way.preconditioner), before)
+            }
+            None => Default::default(),
+        };
         State {
+            method,
+            preconditioner,
+            before,
             reason: outcome.reason.name().into(),
             code: outcome.reason.code(),
             message: outcome.reason.to_string(),
@@ -89,6 +103,10 @@ impl From<Outcome> for State {
 ///     The relative residual every `history_stride` iterations.
 /// history_stride : int
 ///     Iterations between two values of `history`.
+/// method, preconditioner : str
+///     What finished the solve.
+/// before : list of str
+///     What was tried before that: a method, ``with`` and a preconditioner each.
 /// choices, notes : list of str
 ///     What was chosen, and what happened.
 /// why, advice : str
@@ -236,6 +254,21 @@ impl Report {
     #[getter]
     fn history_stride(&self) -> u64 {
         self.state.history_stride
+    }
+    /// The method that finished the solve.
+    #[getter]
+    fn method(&self) -> &str {
+        &self.state.method
+    }
+    /// The preconditioner that finished the solve; ``none`` if there was none.
+    #[getter]
+    fn preconditioner(&self) -> &str {
+        &self.state.preconditioner
+    }
+    /// What was tried before that: a method, ``with`` and a preconditioner each.
+    #[getter]
+    fn before(&self) -> Vec<String> {
+        self.state.before.clone()
     }
     /// What was chosen, in words: the method, the preconditioner, the format, each with why.
     #[getter]

@@ -96,6 +96,16 @@ def members(report: la.Report) -> dict:
     return {name: np.asarray(value).tobytes() if isinstance(value, (float, np.ndarray)) else value for name, value in shown.items()}
 
 
+def test_a_report_names_what_finished_and_what_came_before() -> None:
+    A = poisson(20) - sp.eye_array(400)
+    x, report = la.solve(A, np.ones(400), method="cg", full_output=True)
+    assert report.converged and np.linalg.norm(A @ x - 1) < 1e-6
+    assert report.method != "cg" and report.preconditioner
+    assert report.before and all(way.startswith("cg") for way in report.before)
+    _, report = la.solve(A, np.ones(400), method="minres", full_output=True)
+    assert (report.method, report.before) == ("minres", [])
+
+
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_a_report_pickles_with_all_that_it_shows(protocol: int) -> None:
     A = sp.random_array((50, 20), density=0.4, rng=np.random.default_rng(2)).tocsr()
@@ -108,7 +118,7 @@ def test_a_report_pickles_with_all_that_it_shows(protocol: int) -> None:
     assert {"converged", "limit"} < {report.reason for report in reports} and np.isnan(reports[0].misfit)
     for report in reports:
         again = pickle.loads(pickle.dumps(report, protocol))
-        assert type(again) is la.Report and members(again) == members(report) and len(members(again)) == 23
+        assert type(again) is la.Report and members(again) == members(report) and len(members(again)) == 26
         assert (str(again), repr(again), again._repr_html_()) == (str(report), repr(report), report._repr_html_())
         assert members(copy.deepcopy(report)) == members(report)
 
