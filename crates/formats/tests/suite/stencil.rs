@@ -77,7 +77,10 @@ fn what_is_no_stencil_says_why() {
         refusal(&a.with_values(values).unwrap()),
         "Stencil::from_csr: row 95 (counted from 0) differs from row 31 on a grid of 30x20x1 by more than the grid's end; keep csr (38 KB)"
     );
-    assert!(refusal(&generated("gen:dense:100")).contains("row 0 (counted from 0) has 100 entries, 64 at most are kept"));
+    assert!(
+        refusal(&generated("gen:dense:100"))
+            .contains("row 0 (counted from 0) has 100 entries, 64 at most are kept")
+    );
     assert!(refusal(&generated("gen:power-law:900")).contains("keep csr"));
     // A periodic grid has the same neighbours, but across its ends.
     let mut t =
