@@ -1,16 +1,16 @@
-// C = A B of matrices in compressed rows, a row of C for each team of threads; see crates/gpu/src/sparse_product.rs.
+// C = A B of matrices in compressed rows, a row of C for each team of 4 to 32 threads; see crates/gpu/src/algebra/product.rs.
 //
 // Formula: c[i][j] = sum of a[i][k] b[k][j] over increasing k, each term rounded before it is added, from 0.
 // Bytes per term: the entries of A once for each thread of a team, those of B once, a slot of a hash table (4), the columns
 // of a row of C that a binary search meets, and the sum.
-// Launch shape: one thread for each row (`product_bounds`), or TEAM (`product_insert`, `product_compact`, `product_sort`,
+// Launch shape: one thread for each row (`product_bounds`), or a team (`product_insert`, `product_compact`, `product_sort`,
 // `product_sums`), in blocks of 256; a block for each TILE elements (`product_tiles`, `product_ends`); one block
 // (`product_scan`).
 // Assumes: arrays to be filled are zeros. The columns of a row of B differ, so that no two threads add to a sum at a time.
 #include "scalar.cuh"
 
-// Threads of a row: a warp. Elements of a block that scans.
-static const u32 PRODUCT_BLOCK = 256, TEAM = 32, STRIP = 8, TILE = STRIP * PRODUCT_BLOCK;
+// Elements of a block that scans.
+static const u32 PRODUCT_BLOCK = 256, STRIP = 8, TILE = STRIP * PRODUCT_BLOCK;
 
 // The slot of a column from which it is looked for.
 LACUNA_FN u32 first_slot(u32 column, u32 slots) { return u32((u64(column * 0x9E3779B1u) * slots) >> 32); }
@@ -117,16 +117,16 @@ extern "C" __global__ void __launch_bounds__(256)
 // counts[i] <- the number of columns in row i of C; each is in the table of the row, plus one.
 extern "C" __global__ void __launch_bounds__(256)
     product_insert(const u32 *a_rows, const u32 *a_columns, const u32 *b_rows, const u32 *b_columns,
-                   const u32 *tables, u32 *all, u32 *counts, u32 rows) {
+                   const u32 *tables, u32 *all, u32 *counts, u32 team, u32 rows) {
     const u64 thread = u64(blockIdx.x) * PRODUCT_BLOCK + threadIdx.x;
-    const u32 i = u32(thread / TEAM), lane = u32(thread % TEAM);
-    if (thread / TEAM >= rows) return;
+    const u32 i = u32(thread / team), lane = u32(thread % team);
+    if (thread / team >= rows) return;
     u32 *table = all + tables[i];
     const u32 slots = tables[i + 1] - tables[i];
     u32 found = 0;
     for (u32 k = a_rows[i]; k < a_rows[i + 1]; k++) {
         const u32 row = a_columns[k];
-        for (u32 e = b_rows[row] + lane; e < b_rows[row + 1]; e += TEAM) {
+        for (u32 e = b_rows[row] + lane; e < b_rows[row + 1]; e += team) {
             const u32 key = b_columns[e] + 1;
             for (u32 at = first_slot(key, slots);; at = at + 1 < slots ? at + 1 : 0) {
                 u32 there = *(volatile u32 *)(table + at);
@@ -141,22 +141,22 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // The columns of row i, in any order; counts[i] is used up.
 extern "C" __global__ void __launch_bounds__(256)
-    product_compact(const u32 *tables, const u32 *all, const u32 *c_rows, u32 *counts, u32 *columns, u32 rows) {
+    product_compact(const u32 *tables, const u32 *all, const u32 *c_rows, u32 *counts, u32 *columns, u32 team, u32 rows) {
     const u64 thread = u64(blockIdx.x) * PRODUCT_BLOCK + threadIdx.x;
-    const u32 i = u32(thread / TEAM), lane = u32(thread % TEAM);
-    if (thread / TEAM >= rows) return;
-    for (u32 at = tables[i] + lane; at < tables[i + 1]; at += TEAM)
+    const u32 i = u32(thread / team), lane = u32(thread % team);
+    if (thread / team >= rows) return;
+    for (u32 at = tables[i] + lane; at < tables[i + 1]; at += team)
         if (all[at] != 0) columns[c_rows[i] + atomicSub(counts + i, 1) - 1] = all[at] - 1;
 }
 
 // The columns of each row, increasing: the place of one is the number of smaller ones.
 extern "C" __global__ void __launch_bounds__(256)
-    product_sort(const u32 *c_rows, const u32 *columns, u32 *sorted, u32 rows) {
+    product_sort(const u32 *c_rows, const u32 *columns, u32 *sorted, u32 team, u32 rows) {
     const u64 thread = u64(blockIdx.x) * PRODUCT_BLOCK + threadIdx.x;
-    const u32 i = u32(thread / TEAM), lane = u32(thread % TEAM);
-    if (thread / TEAM >= rows) return;
+    const u32 i = u32(thread / team), lane = u32(thread % team);
+    if (thread / team >= rows) return;
     const u32 from = c_rows[i], to = c_rows[i + 1];
-    for (u32 e = from + lane; e < to; e += TEAM) {
+    for (u32 e = from + lane; e < to; e += team) {
         u32 place = from;
         for (u32 other = from; other < to; other++) place += columns[other] < columns[e];
         sorted[place] = columns[e];
@@ -165,21 +165,23 @@ extern "C" __global__ void __launch_bounds__(256)
 
 template <typename T>
 LACUNA_FN void product_sums(const u32 *a_rows, const u32 *a_columns, const T *a, const u32 *b_rows, const u32 *b_columns,
-                            const T *b, const u32 *c_rows, const u32 *c_columns, T *c, u32 *not_finite, u32 rows) {
+                            const T *b, const u32 *c_rows, const u32 *c_columns, T *c, u32 *not_finite, u32 team,
+                            u32 rows) {
     const u64 thread = u64(blockIdx.x) * PRODUCT_BLOCK + threadIdx.x;
-    const u32 i = u32(thread / TEAM), lane = u32(thread % TEAM);
-    if (thread / TEAM >= rows) return;
+    const u32 i = u32(thread / team), lane = u32(thread % team);
+    if (thread / team >= rows) return;
     const u32 from = c_rows[i], to = c_rows[i + 1];
+    const u32 mask = (team == 32 ? ~0u : (1u << team) - 1) << (threadIdx.x % 32 - lane);
     for (u32 k = a_rows[i]; k < a_rows[i + 1]; k++) {
         const u32 row = a_columns[k];
         const T factor = a[k];
-        for (u32 e = b_rows[row] + lane; e < b_rows[row + 1]; e += TEAM) {
+        for (u32 e = b_rows[row] + lane; e < b_rows[row + 1]; e += team) {
             T *sum = c + place_of_column(c_columns, from, to, b_columns[e]);
             *sum = add(*sum, mul(factor, b[e]));
         }
-        __syncwarp();
+        __syncwarp(mask);
     }
-    for (u32 e = from + lane; e < to; e += TEAM)
+    for (u32 e = from + lane; e < to; e += team)
         if (!is_finite(c[e])) *not_finite = 1;
 }
 
@@ -187,7 +189,7 @@ LACUNA_FN void product_sums(const u32 *a_rows, const u32 *a_columns, const T *a,
     extern "C" __global__ void __launch_bounds__(256)                                                                \
         product_sums_##S(const u32 *a_rows, const u32 *a_columns, const T *a, const u32 *b_rows,                     \
                          const u32 *b_columns, const T *b, const u32 *c_rows, const u32 *c_columns, T *c,            \
-                         u32 *not_finite, u32 rows) {                                                                \
-        product_sums<T>(a_rows, a_columns, a, b_rows, b_columns, b, c_rows, c_columns, c, not_finite, rows);         \
+                         u32 *not_finite, u32 team, u32 rows) {                                                      \
+        product_sums<T>(a_rows, a_columns, a, b_rows, b_columns, b, c_rows, c_columns, c, not_finite, team, rows);   \
     }
 LACUNA_TYPES(KERNELS)

@@ -13,6 +13,9 @@ macro_rules! sources {
 /// The base of every kernel, in order of dependency.
 pub const BASE: [Source; 3] = sources!["shared/": scalar, cells, shape;];
 
+/// The kernels of set-ups, which the CUDA backend compiles too, after what they begin with.
+pub const LEVELS: [Source; 2] = sources!["shared/": scalar; "": levels;];
+
 /// The parts of a generated kernel, in order.
 pub const GENERATED: [Source; 9] = sources![
     "shared/": scalar, cells, shape, words, exchange, steps, entries;
@@ -26,11 +29,11 @@ pub const STREAMING: [Source; 4] = sources!["shared/": grids, streaming, streami
 pub const FRAME: &str = include_str!("shared/frame.cl");
 
 /// The kernels of single operations and of whole programs in one work-group, in order.
-pub const OPERATIONS: [Source; 26] = sources![
+pub const OPERATIONS: [Source; 27] = sources![
     "shared/": scalar, cells, shape, grids;
     "": sum, sweep;
     "": spmv_csr, spmv_dia, spmv_sell, spmv_bcsr, spmv_hyb, spmv_packed, spmv_dense, spmv_pkt;
     "": spmv_stencil, spmv_interpolation;
     "": columns, spmm_csr, spmm_dia, spmm_sell, spmm_bcsr;
-    "": basis, tri_solve, product, independent, program;
+    "": basis, tri_solve, product, independent, levels, program;
 ];

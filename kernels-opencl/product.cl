@@ -1,19 +1,30 @@
-// C = A B of matrices in compressed rows, a row of C for each team of work-items; see crates/gpu/src/sparse_product.rs.
+// C = A B of matrices in compressed rows, a row of C for each team of 4 to 32 work-items, of 32 where teams are
+// work-groups; see crates/gpu/src/algebra/product.rs.
 //
 // Formula: c[i][j] = sum of a[i][k] b[k][j] over increasing k, each term rounded before it is added, from 0.
 // Bytes moved per term: the entries of A once for each work-item of a team, those of B once, a slot of a hash table (4), the
 // columns of a row of C that a binary search meets, and the sum.
-// Launch shape: one work-item for each row (`product_bounds`), or a work-group of PRODUCT_TEAM (`product_insert`,
-// `product_compact`, `product_sort`, `product_sums`); a work-group of PRODUCT_GROUP for each PRODUCT_TILE elements
+// Launch shape: one work-item for each row (`product_bounds`), or a team (`product_insert`, `product_compact`,
+// `product_sort`, `product_sums`); a work-group of PRODUCT_GROUP for each PRODUCT_TILE elements
 // (`product_tiles`, `product_ends`), one (`product_scan`).
 // Assumes: arrays to be filled are zeros. The columns of a row of B differ, so that no two work-items add to a sum at a time.
-#define PRODUCT_TEAM 32
 #define PRODUCT_GROUP 256
 #define PRODUCT_STRIP 8
 #define PRODUCT_TILE (PRODUCT_STRIP * PRODUCT_GROUP)
 
+// Orders what the work-items of a team have written: a part of a warp on NVIDIA's devices, a work-group elsewhere.
+#if LACUNA_NVIDIA
+static inline void product_sync(uint lane, uint team) {
+    const uint mask = (team == 32 ? ~0u : (1u << team) - 1) << ((uint)get_local_id(0) % 32 - lane);
+    __asm__ volatile("bar.warp.sync %0;" ::"r"(mask) : "memory");
+}
+#define PRODUCT_SYNC(lane, team) product_sync(lane, team)
+#else
+#define PRODUCT_SYNC(lane, team) barrier(CLK_GLOBAL_MEM_FENCE)
+#endif
+
 #define BEGIN_ROW() \
-    const uint i = (uint)get_group_id(0), lane = (uint)get_local_id(0); \
+    const uint i = (uint)(get_global_id(0) / team), lane = (uint)(get_global_id(0) % team); \
     if (i >= rows) { \
         return; \
     }
@@ -150,14 +161,14 @@ __kernel void KERNEL(product_ends)(__global const uint *counts, __global const u
 // counts[i] <- the number of columns in row i of C; each is in the table of the row, plus one.
 __kernel void KERNEL(product_insert)(__global const uint *a_rows, __global const uint *a_columns,
     __global const uint *b_rows, __global const uint *b_columns, __global const uint *tables, __global uint *all,
-    __global uint *counts, const uint rows) {
+    __global uint *counts, const uint team, const uint rows) {
     BEGIN_ROW();
     volatile __global uint *table = all + tables[i];
     const uint slots = tables[i + 1] - tables[i];
     uint found = 0;
     for (uint k = a_rows[i]; k < a_rows[i + 1]; k++) {
         const uint row = a_columns[k];
-        for (uint e = b_rows[row] + lane; e < b_rows[row + 1]; e += PRODUCT_TEAM) {
+        for (uint e = b_rows[row] + lane; e < b_rows[row + 1]; e += team) {
             const uint key = b_columns[e] + 1;
             for (uint at = first_slot(key, slots);; at = at + 1 < slots ? at + 1 : 0) {
                 uint there = table[at];
@@ -178,9 +189,10 @@ __kernel void KERNEL(product_insert)(__global const uint *a_rows, __global const
 
 // The columns of row i, in any order; counts[i] is used up.
 __kernel void KERNEL(product_compact)(__global const uint *tables, __global const uint *all,
-    __global const uint *c_rows, __global uint *counts, __global uint *columns, const uint rows) {
+    __global const uint *c_rows, __global uint *counts, __global uint *columns, const uint team,
+    const uint rows) {
     BEGIN_ROW();
-    for (uint at = tables[i] + lane; at < tables[i + 1]; at += PRODUCT_TEAM) {
+    for (uint at = tables[i] + lane; at < tables[i + 1]; at += team) {
         if (all[at] != 0) {
             columns[c_rows[i] + atomic_sub((volatile __global uint *)counts + i, 1u) - 1] = all[at] - 1;
         }
@@ -189,10 +201,10 @@ __kernel void KERNEL(product_compact)(__global const uint *tables, __global cons
 
 // The columns of each row, increasing: the place of one is the number of smaller ones.
 __kernel void KERNEL(product_sort)(__global const uint *c_rows, __global const uint *columns, __global uint *sorted,
-    const uint rows) {
+    const uint team, const uint rows) {
     BEGIN_ROW();
     const uint from = c_rows[i], to = c_rows[i + 1];
-    for (uint e = from + lane; e < to; e += PRODUCT_TEAM) {
+    for (uint e = from + lane; e < to; e += team) {
         uint place = from;
         for (uint other = from; other < to; other++) {
             place += columns[other] < columns[e];
@@ -204,19 +216,19 @@ __kernel void KERNEL(product_sort)(__global const uint *c_rows, __global const u
 __kernel void KERNEL(product_sums)(__global const uint *a_rows, __global const uint *a_columns,
     __global const number *a, __global const uint *b_rows, __global const uint *b_columns, __global const number *b,
     __global const uint *c_rows, __global const uint *c_columns, __global number *c, __global uint *not_finite,
-    const uint rows) {
+    const uint team, const uint rows) {
     BEGIN_ROW();
     const uint from = c_rows[i], to = c_rows[i + 1];
     for (uint k = a_rows[i]; k < a_rows[i + 1]; k++) {
         const uint row = a_columns[k];
         const number factor = a[k];
-        for (uint e = b_rows[row] + lane; e < b_rows[row + 1]; e += PRODUCT_TEAM) {
+        for (uint e = b_rows[row] + lane; e < b_rows[row + 1]; e += team) {
             const uint at = place_of_column(c_columns, from, to, b_columns[e]);
             c[at] = c[at] + times(factor, b[e]);
         }
-        barrier(CLK_GLOBAL_MEM_FENCE);
+        PRODUCT_SYNC(lane, team);
     }
-    for (uint e = from + lane; e < to; e += PRODUCT_TEAM) {
+    for (uint e = from + lane; e < to; e += team) {
         if (!is_finite(c[e])) {
             *not_finite = 1;
         }

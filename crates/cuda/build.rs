@@ -24,6 +24,10 @@ fn main() {
     // The constants of the encoding, for the kernels.
     fs::write(out.join("layout.h"), lacuna_engine::encode::c_header())
         .unwrap_or_else(|e| fail(&format!("writing layout.h: {e}")));
+    // The kernels that are OpenCL C, with what they begin with.
+    for (name, text) in lacuna_kernels_opencl::LEVELS {
+        fs::write(out.join(name), text).unwrap_or_else(|e| fail(&format!("writing {name}: {e}")));
+    }
     let mut sources: Vec<PathBuf> = fs::read_dir(&kernels)
         .unwrap_or_else(|e| fail(&format!("reading {}: {e}", kernels.display())))
         .filter_map(|entry| entry.ok().map(|e| e.path()))

@@ -54,7 +54,7 @@ macro_rules! every_case {
             products: shapes lanes riding_passes own_format;
             formats: shapes structures stencils grids long_rows few_heavy_rows large not_finite adjoints solves;
             columns: shapes structures large programs refusals;
-            sparse_algebra: products sets refusals set_ups large_levels;
+            sparse_algebra: products sets refusals set_ups large_levels hierarchies;
             triangles: shapes chains wide_levels blocks programs refusals;
             basis: dots axpys blocks zero_coefficients modified_columns;
             cells: arithmetic special_values tests rotations;

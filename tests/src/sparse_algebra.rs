@@ -3,11 +3,12 @@ use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
 use crate::solves::{Solve, solve};
 use lacuna_engine::{
-    CompressedRows, Device, Double, Each, Error, Format, FormatRefs, Graph, Products, Result, Scalar, Scope,
+    CompressedRows, Device, Double, Each, Error, Format, FormatRefs, Graph, History, LinOp, Pass, Products,
+    Recorder, Result, Run, Scalar, Scope,
 };
 use lacuna_formats::algebra::{galerkin_by_cells, product};
 use lacuna_formats::{Csr, Triplets};
-use lacuna_solvers::{Amg, Preconditioner, Setup, SparseAlgebra, preconditioner};
+use lacuna_solvers::{Amg, OnHost, Placed, Preconditioner, Setup, SparseAlgebra, There, preconditioner};
 use std::any::Any;
 
 /// Backends that have kernels for it; others may leave it to the host.
@@ -279,5 +280,103 @@ pub fn large_levels<T: Scalar>(make: fn() -> Device) {
     for (matrix, method, precond) in cases {
         let case = Solve { matrix, method, precond, max_iters: 3 };
         on_both!(make, matrix, |dev| { solve::<T>(dev, &case) });
+    }
+}
+
+/// Leaves whole set-ups to a device, whatever their size.
+struct Whole<'d>(&'d Device);
+
+impl SparseAlgebra for Whole<'_> {
+    fn there(&self, _: usize) -> Option<There> {
+        Some(There { device: self.0.clone(), matrix: None })
+    }
+    fn product(&mut self, _: &[Each<FormatRefs<'_>>]) -> Result<Option<Each<Products>>> {
+        Ok(None)
+    }
+}
+
+/// A V-cycle on a device, applied to a vector.
+fn applied<T: Scalar>(dev: &Scope, m: &Placed<T>, n: usize) -> Vec<[u64; 2]> {
+    let [r, z] = dev.vectors::<T, 2>(n).unwrap();
+    let numbers: Vec<T> = (0..n).map(|i| T::from_real(((i * 37 % 101) as f64 - 50.0) / 51.0)).collect();
+    dev.upload(&numbers, r).unwrap();
+    let mut k = Recorder::new(dev, "one cycle");
+    m.apply(&mut k, r, z, Pass::nothing());
+    let mut plan = k.finish().and_then(|program| dev.plan(program)).unwrap();
+    dev.execute(&mut plan, Run { limit: 1, history: &mut History::off(), watch: None }).unwrap();
+    let mut numbers = vec![T::zero(); n];
+    dev.download(z, &mut numbers).unwrap();
+    numbers.iter().map(|v| [v.re().to_bits(), v.im().to_bits()]).collect()
+}
+
+/// `S A S*` with numbers of modulus 1 (1 for real types), with rows coupled to none and a part that is singular by itself.
+fn turned<T: Scalar>(a: &Csr<T>) -> Csr<T> {
+    let n = a.rows();
+    let mut b = Triplets::new(n + 9, n + 9);
+    let s = |i: usize| match (T::KIND.is_complex(), i % 3) {
+        (false, _) | (_, 0) => T::one(),
+        (_, 1) => T::from_parts(0.0, 1.0),
+        _ => T::from_parts(-0.6, 0.8),
+    };
+    a.entries().for_each(|(i, j, v)| b.push(i, j, if i == j { v } else { v * (s(i) * s(j).conj()) }));
+    (n..n + 2).for_each(|i| b.push(i, i, T::from_real(3.0)));
+    // A path of seven rows whose sums are 0.
+    for i in n + 2..n + 9 {
+        let ends = usize::from(i == n + 2) + usize::from(i == n + 8);
+        b.push(i, i, T::from_real(2.0 - ends as f64));
+        if i + 1 < n + 9 {
+            b.push(i, i + 1, -T::one());
+            b.push(i + 1, i, -T::one());
+        }
+    }
+    b.to_csr().unwrap()
+}
+
+/// Hierarchies made by the device and kept there: levels and bits of the host's, for the first values and for others.
+pub fn hierarchies<T: Scalar>(make: fn() -> Device) {
+    let dev = &make().scope();
+    let on_device = dev.algebra(T::KIND, |_| Ok(Some(()))).unwrap().is_some();
+    let may = T::KIND != T::KIND.narrow() && WITH.contains(&dev.info().backend);
+    assert_eq!(on_device, may, "sparse algebra of `{}`", dev.info().backend);
+    let amg = "amg:coarsest=20";
+    let cases = [
+        ("gen:poisson2d:40x40", amg),
+        // With a coarsest level that is smoothed.
+        ("gen:poisson2d:90x90", "amg:coarsest=20,complexity=1.31"),
+        ("gen:poisson3d:9x8x7:27", amg),
+        ("gen:poisson3d:16x15x9", amg),
+        ("gen:poisson-p1:24", amg),
+        ("gen:wathen:9x8", amg),
+        ("gen:smooth:20", amg),
+        // With diagonal entries that are negative when weak ones are added.
+        ("gen:spe10-like:1:12x14x10", amg),
+    ];
+    for (matrix, name) in cases {
+        let a = turned(&lacuna_io::Spec::parse(matrix).unwrap().build::<T>().unwrap());
+        let other = a.scaled(T::from_real(0.3)).unwrap();
+        let a_there = dev.matrix::<T>(std::sync::Arc::new(a.clone())).unwrap();
+        let placed = |algebra: &mut dyn SparseAlgebra| {
+            let kind = preconditioner::<T>(name).unwrap().unwrap();
+            Placed::new(dev, kind, &a, a_there, Setup::new().with_algebra(algebra)).unwrap()
+        };
+        let [mut there, mut here] = [placed(&mut Whole(dev)), placed(&mut OnHost)];
+        for values in ["given", "new"] {
+            let lines = |m: &Placed<T>| {
+                let lines = m.report().iter().filter(|(what, _)| *what == "level" || *what == "note");
+                lines.map(|(_, line)| line.clone()).collect::<Vec<_>>()
+            };
+            assert_eq!(lines(&there), lines(&here), "{matrix}, {values} values");
+            let place = if on_device { "on the device" } else { "on the host" };
+            let is_there = |(what, of): &(&str, String)| *what == "set-up" && of.contains(place);
+            assert!(there.report().iter().any(is_there), "{matrix}, {values} values: not made {place}");
+            assert_eq!(
+                applied(dev, &there, a.rows()),
+                applied(dev, &here, a.rows()),
+                "{matrix}, {values} values: a cycle"
+            );
+            there.update(&other, Setup::new().with_algebra(&mut Whole(dev))).unwrap();
+            here.update(&other, Setup::new().with_algebra(&mut OnHost)).unwrap();
+        }
+        assert_eq!(there.bytes(), here.bytes(), "{matrix}");
     }
 }

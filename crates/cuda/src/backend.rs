@@ -1,5 +1,5 @@
 //! The backend: what it keeps, and its methods.
-use crate::algebra::Algebra;
+use crate::algebra::{Algebra, Kept as KeptMatrices};
 use crate::compiler::Job;
 use crate::divided::Staging;
 use crate::driver::{Driver, Launch};
@@ -18,8 +18,9 @@ use lacuna_engine::{
     Number, NumberType, Op, OpKind, PlanId, Products, Program, Resource, Result, Run, Scalar, State, Vector,
     catching, step_by_step, with_each, with_number,
 };
-use lacuna_gpu::algebra::{distance_two_set, sparse_product};
+use lacuna_gpu::algebra::{Session, SharedArrays, distance_two_set, sparse_product};
 use lacuna_gpu::{PlanCache, check_type};
+use std::sync::Arc;
 
 /// A backend on an NVIDIA GPU.
 pub struct Cuda {
@@ -32,6 +33,8 @@ pub struct Cuda {
     is_part: bool,
     /// Of sparse algebra.
     workspace: Pool,
+    /// Those of set-ups.
+    arrays: SharedArrays<Arc<Buffer>>,
     /// Room for histories, on the device.
     history: Option<Buffer>,
     wanted: Wanted,
@@ -60,6 +63,7 @@ impl Cuda {
             staging: Staging::default(),
             is_part: false,
             workspace: Pool::default(),
+            arrays: SharedArrays::default(),
             history: None,
             wanted,
             driver: Driver::open(&options.device_name())?,
@@ -246,6 +250,7 @@ impl Drop for Cuda {
             // A failure was reported before; what is freed below then goes with the context.
             let _ = self.driver.wait("closing the device");
             self.plans = Table::default();
+            self.arrays = SharedArrays::default();
             self.staging = Staging::default();
             self.cache.clear();
             self.history = None;
@@ -377,6 +382,14 @@ impl Backend for Cuda {
     }
     fn has_fast_sparse_algebra(&self) -> bool {
         true
+    }
+    fn algebra(&mut self, kind: NumberType) -> Option<Box<dyn lacuna_engine::Algebra + '_>> {
+        if self.is_part || kind == kind.narrow() || self.driver.enter().is_err() {
+            return None;
+        }
+        let Cuda { driver, store, cache, arrays, workspace, .. } = self;
+        let dev = Algebra { driver, kind, workspace: workspace.clone() };
+        Some(Box::new(Session::new(dev, KeptMatrices { store, cache }, arrays.clone(), kind)))
     }
     fn finish_sparse_algebra(&mut self) {
         if self.driver.enter().is_ok() {

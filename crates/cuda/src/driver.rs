@@ -216,8 +216,12 @@ impl Driver {
         if let Some(kernel) = self.functions.get(name) {
             return Ok(*kernel);
         }
-        // In the file with that name, else in `sweep`.
-        let named = FATBINS.iter().find(|(file, _)| name.starts_with(file));
+        // In the file with that name or for that number type, else in `sweep`.
+        let is_in = |file: &str| match file.strip_prefix("levels_") {
+            Some(kind) => name.starts_with("level_") && name.ends_with(kind),
+            None => name.starts_with(file),
+        };
+        let named = FATBINS.iter().find(|(file, _)| is_in(file));
         let (file, image) =
             named.or_else(|| FATBINS.iter().find(|(file, _)| *file == "sweep")).ok_or_else(|| {
                 let message = "the CUDA backend has none of that name".into();

@@ -7,8 +7,7 @@ use crate::store::Store;
 use lacuna_engine::Result;
 use lacuna_engine::encode::{CONTROL_WORDS, Encoded};
 use lacuna_gpu::{
-    AT_CELLS, AT_HISTORY, Device, Laid, Layout, MATRIX_WORDS, MatrixFacts, PlanCache, Repack, SEGMENT,
-    has_shorter,
+    AT_CELLS, AT_HISTORY, Device, Layout, MATRIX_WORDS, MatrixFacts, PlanCache, Repack, SEGMENT, has_shorter,
 };
 use lacuna_kernels_cuda::PRELUDE;
 use std::ffi::c_void;
@@ -67,27 +66,28 @@ pub(crate) struct Jit {
 }
 
 /// What planning a generated kernel needs.
-pub(crate) struct Planning<'a> {
-    pub(crate) driver: &'a mut Driver,
+pub(crate) struct Planning<'d, 'a> {
+    pub(crate) driver: &'d mut Driver,
     pub(crate) store: &'a Store,
-    pub(crate) cache: &'a mut PlanCache<RepackedBuffers, Kept>,
+    pub(crate) cache: &'d mut PlanCache<RepackedBuffers, Kept>,
     pub(crate) wanted: Wanted,
 }
 
 /// A layout and the entries of its matrices.
 type Found<'a> = (Layout, Repack<'a, RepackedBuffers>);
-/// The same with the kernel, and the entries in their places.
-type Made = (Layout, Jit, Laid<RepackedBuffers>);
+/// The same with the kernel.
+type Made<'a> = (Layout, Jit, Repack<'a, RepackedBuffers>);
 
-impl<'a> Planning<'a> {
+impl<'a> Planning<'_, 'a> {
     /// The generated kernel of a program with the entries of its matrices, which wait until it is compiled; `None`
     /// if the program runs without one.
-    pub(crate) fn jit(&mut self, e: &Encoded, name: &str) -> Result<Option<Code<Made>>> {
+    pub(crate) fn jit(&mut self, e: &Encoded, name: &str) -> Result<Option<Code<Made<'a>>>> {
         let Some((layout, repack)) = self.layout(e, name)? else { return Ok(None) };
+
         Ok(match self.kernel(e, &layout)? {
             None => None,
             Some(Code::Compiling(job)) => Some(Code::Compiling(job)),
-            Some(Code::Ready(jit)) => repack.fill().map(|laid| Code::Ready((layout, jit, laid))),
+            Some(Code::Ready(jit)) => Some(Code::Ready((layout, jit, repack))),
         })
     }
 

@@ -1,5 +1,6 @@
 //! Kernels generated for programs: what plans share with later plans of the same program or the same
 //! matrices.
+use crate::algebra::Algebra;
 use crate::compiler::Code;
 use crate::jit::{Jit, Planning, names};
 use crate::memory::Buffer;
@@ -7,11 +8,12 @@ use crate::plan::Planner;
 use bytemuck::cast_slice;
 use lacuna_engine::Result;
 use lacuna_engine::encode::Encoded;
-use lacuna_gpu::Laid;
+use lacuna_gpu::Repack;
+use lacuna_gpu::algebra::lay_out;
 use std::sync::Arc;
 
 /// Windows, columns and values of repacked matrices.
-pub(crate) type RepackedBuffers = Arc<[Buffer]>;
+pub(crate) type RepackedBuffers = Arc<[Arc<Buffer>]>;
 
 /// A kernel generated for a program, and the data shared by all plans of that program.
 #[derive(Clone)]
@@ -22,7 +24,7 @@ pub(crate) struct Kept {
     shared: usize,
     entries: RepackedBuffers,
     /// The table, and the parameters of the blocks.
-    tables: Arc<[Buffer]>,
+    tables: RepackedBuffers,
 }
 
 impl Planner<'_> {
@@ -34,18 +36,30 @@ impl Planner<'_> {
             return Ok(Some(Code::Ready(kept)));
         }
         let Planner { driver, store, cache, wanted } = self;
+        let store = &**store;
         let mut planning = Planning { driver, store, cache, wanted: *wanted };
-        let (layout, jit, laid) = match planning.jit(encoded, name)? {
+        let (layout, jit, repack) = match planning.jit(encoded, name)? {
             None => return Ok(None),
             Some(Code::Compiling(job)) => return Ok(Some(Code::Compiling(job))),
             Some(Code::Ready(made)) => made,
         };
-        let entries = match laid {
-            Laid::Cached(entries) => entries,
-            Laid::New(repacked, key, way) => {
+        let what = "the entries of matrices";
+        let entries = match repack {
+            Repack::Cached(entries) => entries,
+            Repack::New(repacked, key, way) => {
                 let columns = cast_slice(&repacked.columns);
                 let parts = [cast_slice(&repacked.windows), columns, cast_slice(&repacked.values)];
-                let entries = self.uploaded(&parts, "the entries of matrices")?;
+                let entries = self.uploaded(&parts, what)?;
+                self.cache.keep(key, way, entries.clone());
+                entries
+            }
+            Repack::Unfilled(slicer, key, way) => {
+                let stored: Vec<_> =
+                    encoded.matrices.iter().map(|a| store.blocks(*a, what)).collect::<Result<_>>()?;
+                let workspace = store.pool.clone();
+                let mut dev = Algebra { driver: self.driver, kind: encoded.kind, workspace };
+                let Some(laid) = lay_out(&mut dev, slicer, &stored)? else { return Ok(None) };
+                let entries: RepackedBuffers = laid.into();
                 self.cache.keep(key, way, entries.clone());
                 entries
             }
@@ -58,8 +72,8 @@ impl Planner<'_> {
     }
 
     /// Buffers that begin with these bytes.
-    fn uploaded(&self, parts: &[&[u8]], what: &str) -> Result<Arc<[Buffer]>> {
-        parts.iter().map(|bytes| self.store.pool.filled(self.driver, bytes, what)).collect()
+    fn uploaded(&self, parts: &[&[u8]], what: &str) -> Result<RepackedBuffers> {
+        parts.iter().map(|bytes| self.store.pool.filled(self.driver, bytes, what).map(Arc::new)).collect()
     }
 
     /// The launch of a plan of a generated kernel, with its buffers.
@@ -82,7 +96,7 @@ impl Planner<'_> {
         let names = keep(pool.filled(driver, cast_slice(&words), what)?);
         let mut zeros = |words: usize| pool.zeroed(driver, 8 * words, what).map(&mut keep);
         let (exchange, shared) = (zeros(2 * kept.half)?, zeros(kept.shared)?);
-        let address = |buffers: &[Buffer], i: usize| buffers.get(i).map_or(0, |buffer| buffer.address);
+        let address = |buffers: &[Arc<Buffer>], i: usize| buffers.get(i).map_or(0, |buffer| buffer.address);
         let [table, params] = [0, 1].map(|i| address(&kept.tables, i));
         let [windows, columns, values] = [0, 1, 2].map(|i| address(&kept.entries, i));
         jit.args.addresses =

@@ -14,6 +14,7 @@ use lacuna_engine::{
 use lacuna_gpu::check_type;
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Vectors that were allocated together.
 struct ColumnBlock {
@@ -35,7 +36,7 @@ pub(crate) struct StoredMatrix {
     /// The numbers among the arguments.
     pub(crate) sizes: Vec<u32>,
     /// The arrays among the arguments.
-    pub(crate) arrays: Vec<Buffer>,
+    pub(crate) arrays: Vec<Arc<Buffer>>,
     /// The epoch in which it was given its values; 0 if it has those it was made with.
     values: u64,
 }
@@ -116,7 +117,7 @@ impl Store {
                 Ok(bytes) => {
                     let buffer = self.pool.filled(driver, bytes, "a matrix")?;
                     arguments.push(buffer.address);
-                    arrays.push(buffer);
+                    arrays.push(Arc::new(buffer));
                 }
                 Err(size) => {
                     arguments.push(size.into());
@@ -129,6 +130,36 @@ impl Store {
         let stored = StoredMatrix { shape, format: a, kernel, lanes, arguments, sizes, arrays, values: 0 };
         let (slot, serial) = self.matrices.add(stored);
         Ok(Matrix::of(kind, slot, serial, rows, cols, nnz, bytes))
+    }
+
+    /// A matrix in `csr` whose arrays are there.
+    pub(crate) fn keep_matrix(&mut self, a: AnyFormat, arrays: [Arc<Buffer>; 3]) -> Matrix {
+        let (kind, (rows, cols), nnz, bytes) = (a.kind(), a.shape(), a.nnz(), a.bytes());
+        let (kernel, lanes, arguments) =
+            (a.kernel(), a.lanes() as u32, arrays.iter().map(|array| array.address).collect());
+        let (shape, sizes, arrays) = ((rows, cols), Vec::new(), arrays.into());
+        let stored = StoredMatrix { shape, format: a, kernel, lanes, arguments, sizes, arrays, values: 0 };
+        let (slot, serial) = self.matrices.add(stored);
+        Matrix::of(kind, slot, serial, rows, cols, nnz, bytes)
+    }
+    /// The pointers of rows, the columns and the values of a matrix in `csr`; `None` for one in another format.
+    pub(crate) fn compressed(&self, a: Matrix, operation: &str) -> Result<Option<[Arc<Buffer>; 3]>> {
+        let stored = self.stored(a, operation)?;
+        let arrays = <&[Arc<Buffer>; 3]>::try_from(&stored.arrays[..]).ok();
+        Ok(arrays.filter(|_| stored.kernel == "csr").cloned())
+    }
+    /// The same of a matrix in `csr` or in blocks.
+    pub(crate) fn blocks(&self, a: Matrix, operation: &str) -> Result<Option<[Arc<Buffer>; 3]>> {
+        let stored = self.stored(a, operation)?;
+        let arrays = <&[Arc<Buffer>; 3]>::try_from(&stored.arrays[..]).ok();
+        Ok(arrays.filter(|_| matches!(stored.kernel, "csr" | "bcsr")).cloned())
+    }
+    /// Notes that a matrix has other values.
+    pub(crate) fn new_values(&mut self, a: Matrix) -> Result<()> {
+        let stale = Error::Stale { operation: "new values of a matrix".into(), what: "matrix" };
+        self.epoch += 1;
+        self.matrices.get_mut(a.slot, a.serial).ok_or(stale)?.values = self.epoch;
+        Ok(())
     }
 
     /// Gives a matrix new values on the same pattern, in its existing memory.

@@ -5,8 +5,8 @@ use crate::ir::lower::Sweep;
 use crate::ir::operation::{Op, OpKind};
 use crate::ir::program::Program;
 use crate::{
-    AnyFormat, Basis, Cell, Cells, Cost, Divided, Each, Error, FormatRefs, Graph, History, Matrix, Number,
-    NumberType, Operands, Products, Reason, Result, Scalar, Vector, Workers, with_number,
+    Algebra, AnyFormat, Basis, Cell, Cells, Cost, Divided, Each, Error, FormatRefs, Graph, History, Matrix,
+    Number, NumberType, Operands, Products, Reason, Result, Scalar, Vector, Workers, with_number,
 };
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -414,6 +414,12 @@ pub trait Backend: Any + Send {
     /// Whether sparse algebra on large matrices is worth the way to the device and back. Provided: no.
     fn has_fast_sparse_algebra(&self) -> bool {
         false
+    }
+    /// Sparse algebra on matrices of a number type of double precision whose arrays stay on the device. `None` if the host has to
+    /// do it. Provided: `None`.
+    fn algebra(&mut self, kind: NumberType) -> Option<Box<dyn Algebra + '_>> {
+        let _ = kind;
+        None
     }
     /// Frees the memory that sparse algebra keeps from one call to the next. Provided: nothing.
     fn finish_sparse_algebra(&mut self) {}

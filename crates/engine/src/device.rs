@@ -3,9 +3,9 @@ mod outside;
 mod owned;
 
 use crate::{
-    Backend, Basis, Cell, Cells, CompressedRows, Cost, DeviceInfo, Each, Error, Finish, Format, FormatRefs,
-    Graph, History, LinOp, Matrix, Number, NumberType, Pass, Process, Products, Program, Recorder, Resource,
-    Result, Run, Scalar, Vector, Workers, next_serial,
+    Algebra, Backend, Basis, Cell, Cells, CompressedRows, Cost, DeviceInfo, Each, Error, Finish, Format,
+    FormatRefs, Graph, History, LinOp, Matrix, Number, NumberType, Pass, Process, Products, Program,
+    Recorder, Resource, Result, Run, Scalar, SparseArrays, Vector, Workers, next_serial,
 };
 use std::any::Any;
 use std::cell::RefCell;
@@ -456,6 +456,31 @@ impl Device {
     /// [`Error::Busy`].
     pub fn has_fast_sparse_algebra(&self) -> Result<bool> {
         Ok(self.0.lock("sparse algebra")?.has_fast_sparse_algebra())
+    }
+    /// Sparse algebra that stays on the device, see [`Backend::algebra`]; `None` if the host has to do it, because the device has
+    /// none or its memory is too small.
+    ///
+    /// # Errors
+    /// Those of the work but for [`Error::OutOfMemory`]; [`Error::Busy`].
+    pub fn algebra<R>(
+        &self,
+        kind: NumberType,
+        work: impl FnOnce(&mut dyn Algebra) -> Result<Option<R>>,
+    ) -> Result<Option<R>> {
+        let mut backend = self.0.lock("sparse algebra")?;
+        let Some(mut algebra) = backend.algebra(kind) else { return Ok(None) };
+        match work(&mut *algebra) {
+            Err(Error::OutOfMemory { .. }) => Ok(None),
+            done => done,
+        }
+    }
+    /// A matrix with arrays that are on the device: see [`Algebra::matrix`]. `None` as for [`Device::algebra`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn matrix_of<T: Scalar>(&self, a: &SparseArrays) -> Result<Option<Owned<Matrix<T>>>> {
+        let made = self.algebra(T::KIND, |algebra| algebra.matrix(a).map(Some))?;
+        Ok(made.map(|matrix| Owned::new(self, matrix.typed(), Resource::Matrix(matrix))))
     }
     /// Frees the memory that sparse algebra keeps from one call to the next.
     pub fn finish_sparse_algebra(&self) {

@@ -3,6 +3,7 @@
 //!
 //! A Krylov method records its passes into a [`Program`]; a [`Backend`] runs it. This crate is independent of
 //! any device.
+mod algebra;
 mod backend;
 mod cost;
 mod device;
@@ -23,6 +24,10 @@ pub use expr::cells;
 pub use ir::{encode, lower};
 pub use run::{arena, division, memory, pages, reference, sum};
 
+pub use algebra::{
+    AggregateArrays, Algebra, Array, FilteredArrays, LanczosArrays, Look, RowArrays, SparseArrays,
+    StrongArrays,
+};
 pub use backend::{
     Backend, DeviceInfo, Finish, PlanId, Progress, Resource, Run, State, check_copy, next_section,
     step_by_step,

@@ -62,6 +62,7 @@ pub use storage::pair::Pair;
 pub use storage::pkt::{PACKET, Pkt};
 pub use storage::precision::rounded;
 pub use storage::reads::{columns_read, places_before, solved_from};
+pub use storage::remote::RemoteCsr;
 pub use storage::sell::{SLICE, Sell};
 pub use storage::stencil::{MOST_NEIGHBOURS, POSITIONS, Stencil, position};
 pub use storage::triangular::{Half, Triangular};

@@ -18,7 +18,7 @@ mod write;
 
 pub use costs::{columns_pay, costs, rows_come_first};
 pub use layout::{Device, Layout, MatrixFacts, has_shorter};
-pub use plan_cache::{Key, Laid, Placement, PlanCache, Repack};
+pub use plan_cache::{Key, Placement, PlanCache, Repack};
 pub use repacked::Repacked;
 pub use rows::{KernelMatrix, RowValues, Source, StoredValues, check_type};
 pub use runs::{Runs, count_run, runs};

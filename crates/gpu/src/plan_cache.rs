@@ -62,27 +62,8 @@ pub enum Repack<'a, E> {
     New(Repacked, Key, Placement),
     /// Already on the device.
     Cached(E),
-    /// New, of which only the places are found.
+    /// New, of which only the places are found: see [`lay_out`](crate::algebra::lay_out).
     Unfilled(Slicer<'a>, Key, Placement),
-}
-
-/// The entries of the matrices of a program in their places.
-pub enum Laid<E> {
-    /// To be uploaded and given to [`PlanCache::keep`].
-    New(Repacked, Key, Placement),
-    /// Already on the device.
-    Cached(E),
-}
-
-impl<E> Repack<'_, E> {
-    /// Puts the entries in their places; `None` without the memory for them.
-    pub fn fill(self) -> Option<Laid<E>> {
-        Some(match self {
-            Repack::New(repacked, key, way) => Laid::New(repacked, key, way),
-            Repack::Cached(entries) => Laid::Cached(entries),
-            Repack::Unfilled(slicer, key, way) => Laid::New(slicer.finish()?, key, way),
-        })
-    }
 }
 
 /// Everything that the generated kernel of a program depends on, on one device.
@@ -168,7 +149,7 @@ impl<E: Clone, P: Clone> PlanCache<E, P> {
         if let Some((_, facts)) = self.facts.iter().find(|(serial, _)| *serial == a.serial) {
             return Some(facts.clone());
         }
-        let rows = KernelMatrix::of(a.format)?;
+        let rows = KernelMatrix::of(a.format).filter(|rows| !rows.is_remote())?;
         let facts = Arc::new(Facts {
             spans: rows.spans(n),
             longest: rows.lengths(n).into_iter().max().unwrap_or(0) as usize,

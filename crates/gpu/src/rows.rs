@@ -157,6 +157,23 @@ impl<'a> KernelMatrix<'a> {
         let kind = self.values.kind();
         kind != kind.narrow() && with_each!(&self.values, values => matches!(values, RowValues::Narrow(_)))
     }
+    /// Rows and columns of a block, 1 for compressed rows; `None` for other formats.
+    pub(crate) fn block(&self) -> Option<usize> {
+        match &self.pattern {
+            Pattern::Csr(..) => Some(1),
+            Pattern::Bcsr(block, ..) => Some(*block),
+            _ => None,
+        }
+    }
+    /// Whether its columns and values are on a device alone: see [`lacuna_formats::RemoteCsr`].
+    pub fn is_remote(&self) -> bool {
+        match &self.pattern {
+            Pattern::Csr(row_ptr, columns) => {
+                columns.len() < row_ptr.last().map_or(0, |entries| *entries as usize)
+            }
+            _ => false,
+        }
+    }
     /// Lanes of a row.
     pub fn lanes(&self) -> usize {
         self.lanes

@@ -7,7 +7,7 @@
 //! of entries before it.
 //! Long rows are stored as: their number; the first one of each work-group; their rows; the first piece of
 //! each; the starts of pieces; the ends of pieces.
-use crate::repacked::{NONE, Repacked, ends_of, words_of};
+use crate::repacked::{NONE, ends_of};
 use crate::rows::{KernelMatrix, RowValues, Source};
 use crate::source::SEGMENT;
 use lacuna_engine::{NumberType, Scalar, pages, piece_of, with_each};
@@ -57,10 +57,10 @@ pub struct Slices {
 }
 
 /// The rows of each slice, and its length.
-struct Order {
+pub(crate) struct Order {
     /// Rows of a slice, and its width in places: one for each lane, or two if lanes have two rows.
-    rows: usize,
-    width: usize,
+    pub(crate) rows: usize,
+    pub(crate) width: usize,
     /// The row of each place; empty if rows are in order.
     row_of: Vec<u32>,
     /// Runs of entries before each slice, and in total.
@@ -77,8 +77,7 @@ impl Order {
         padding: [usize; 2],
     ) -> Option<Order> {
         let (lanes, run) = (a.lanes(), a.run());
-        let mut runs = a.lengths(n);
-        runs.iter_mut().for_each(|length| *length /= run as u32);
+        let mut runs = parallel::collect(n, GRAIN * WARP, |row| (a.longest(row) / run) as u32);
         long.rows.iter().for_each(|(row, _)| runs[*row as usize] = LONG);
         let of_row = |row: usize| if runs[row] == LONG { 0 } else { runs[row] as usize };
         let entries = parallel::sum(n, GRAIN * WARP, of_row);
@@ -102,32 +101,40 @@ impl Order {
 
     /// Rows in their own order.
     fn plain(runs: &[u32], [rows, width]: [usize; 2]) -> Order {
-        let longest = |slice: &[u32]| slice.iter().copied().max().unwrap_or(0);
-        Order { rows, width, row_of: Vec::new(), ptr: ends_of(runs.chunks(rows).map(longest)) }
+        let longest = |s: usize| {
+            let slice = &runs[s * rows..runs.len().min((s + 1) * rows)];
+            slice.iter().copied().max().unwrap_or(0)
+        };
+        let lengths = parallel::collect(runs.len().div_ceil(rows), GRAIN, longest);
+        Order { rows, width, row_of: Vec::new(), ptr: ends_of(lengths.into_iter()) }
     }
 
     /// The rows of each work-group sorted by length; long rows have no place.
     fn sorted(runs: &[u32], [rows, width]: [usize; 2], groups: &[Range<usize>]) -> Order {
-        let mut row_of: Vec<u32> = (0..runs.len().next_multiple_of(rows) as u32).collect();
+        let mut row_of = vec![NONE; runs.len().next_multiple_of(rows)];
         let (mut left, mut tasks) = (&mut row_of[..runs.len()], Vec::with_capacity(groups.len()));
         for group in groups {
             let own;
             (own, left) = left.split_at_mut(group.len());
-            tasks.push(own);
+            tasks.push((group.start, own));
         }
         let length = |row: &u32| Some(runs[*row as usize]).filter(|runs| *runs != LONG).unwrap_or(0);
-        parallel::for_each(tasks, |own| {
+        parallel::for_each(tasks, |(first, own)| {
+            own.iter_mut().enumerate().for_each(|(k, row)| *row = (first + k) as u32);
             own.sort_by_key(|row| Reverse(length(row)));
             let long = |row: &&mut u32| runs[**row as usize] == LONG;
             own.iter_mut().filter(long).for_each(|row| *row = NONE);
         });
-        row_of[runs.len()..].fill(NONE);
-        let longest = |slice: &[u32]| {
-            let rows = slice.iter().filter(|row| **row != NONE);
+        let longest = |s: usize| {
+            let rows = row_of[s * rows..][..rows].iter().filter(|row| **row != NONE);
             rows.map(|row| runs[*row as usize]).max().unwrap_or(0)
         };
-        let ptr = ends_of(row_of.chunks(rows).map(longest));
-        Order { rows, width, row_of, ptr }
+        let lengths = parallel::collect(row_of.len() / rows, GRAIN, longest);
+        Order { rows, width, row_of, ptr: ends_of(lengths.into_iter()) }
+    }
+
+    pub(crate) fn slices(&self) -> usize {
+        self.ptr.len() - 1
     }
 
     fn places(&self) -> usize {
@@ -215,24 +222,29 @@ impl Long {
 }
 
 /// A matrix whose places are known and not filled yet.
-struct Task<'a> {
-    rows: KernelMatrix<'a>,
-    n: usize,
-    order: Order,
+pub(crate) struct Task<'a> {
+    /// Its number in the program.
+    pub(crate) m: usize,
+    pub(crate) rows: KernelMatrix<'a>,
+    pub(crate) n: usize,
+    pub(crate) order: Order,
+    /// Where its slices and, if they are reordered, its rows begin in the windows.
+    pub(crate) slices_at: usize,
+    pub(crate) rows_at: Option<usize>,
     /// Places of its columns, and numbers of the full type that its values take.
-    columns: usize,
-    values: usize,
+    pub(crate) columns: usize,
+    pub(crate) values: usize,
 }
 
 /// The matrices of a program on their way into slices: first where everything goes, then one allocation and the
 /// entries.
 pub struct Slicer<'a> {
-    kind: NumberType,
-    windows: Vec<u32>,
-    tasks: Vec<Task<'a>>,
+    pub(crate) kind: NumberType,
+    pub(crate) windows: Vec<u32>,
+    pub(crate) tasks: Vec<Task<'a>>,
     /// Places of all columns and values so far.
-    columns: usize,
-    values: usize,
+    pub(crate) columns: usize,
+    pub(crate) values: usize,
 }
 
 impl<'a> Slicer<'a> {
@@ -297,28 +309,27 @@ impl<'a> Slicer<'a> {
         let apart = if most > 0 { apart } else { Apart::Nothing };
         let (twice, sorted) = (order.width == 2 * WARP, !order.row_of.is_empty());
         (self.columns, self.values) = (self.columns + columns, self.values + values);
-        self.tasks.push(Task { rows: a, n, order, columns, values });
+        let rows_at = sorted.then_some(row_of);
+        self.tasks.push(Task { m, rows: a, n, order, slices_at: ptr, rows_at, columns, values });
         Some(Slices { run, twice, narrow, sorted, apart, numbers: most })
-    }
-
-    /// The matrices in slices; `None` without the memory for them.
-    pub fn finish(self) -> Option<Repacked> {
-        let (operation, size) = ("laying out matrices", self.kind.size());
-        let mut columns = pages::zeroed(operation, self.columns.max(1)).ok()?;
-        let mut values = pages::zeroed(operation, words_of(self.kind, self.values.max(1))).ok()?;
-        let mut own_columns = &mut columns[..];
-        let mut own_values: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
-        for task in self.tasks {
-            let (to_columns, to_values);
-            (to_columns, own_columns) = own_columns.split_at_mut(task.columns);
-            (to_values, own_values) = own_values.split_at_mut(task.values * size);
-            with_each!(task.rows.values(), entries => task.fill(entries, to_columns, to_values));
-        }
-        Some(Repacked { kind: self.kind, windows: self.windows, columns, values })
     }
 }
 
 impl Task<'_> {
+    /// Its columns and values, numbers of `size` bytes, as the host fills them; `None` without the memory for them, or where the entries are on a
+    /// device alone.
+    pub(crate) fn filled(&self, size: usize) -> Option<(Vec<u32>, Vec<u64>)> {
+        if self.rows.is_remote() {
+            return None;
+        }
+        let operation = "laying out matrices";
+        let mut columns = pages::zeroed(operation, self.columns.max(1)).ok()?;
+        let mut values = pages::zeroed::<u64>(operation, (self.values.max(1) * size).div_ceil(8)).ok()?;
+        let bytes = &mut bytemuck::cast_slice_mut(&mut values)[..self.values * size];
+        with_each!(self.rows.values(), entries => self.fill(entries, &mut columns, bytes));
+        Some((columns, values))
+    }
+
     fn fill<T: Scalar>(&self, entries: &RowValues<'_, T>, columns: &mut [u32], values: &mut [u8]) {
         let Task { rows, n, order, .. } = self;
         if rows.is_narrow() {

@@ -8,10 +8,12 @@ use crate::store::Store;
 use crate::{Mode, OpenClOptions};
 use lacuna_engine::arena::Table;
 use lacuna_engine::{
-    AnyFormat, Backend, Basis, Cell, Cells, Cost, DeviceInfo, Each, Error, Finish, FormatRefs, Graph, Matrix,
-    Number, NumberType, PlanId, Products, Program, Resource, Result, Run, Vector,
+    Algebra, AnyFormat, Backend, Basis, Cell, Cells, Cost, DeviceInfo, Each, Error, Finish, FormatRefs,
+    Graph, Matrix, Number, NumberType, PlanId, Products, Program, Resource, Result, Run, Vector,
 };
+use lacuna_gpu::algebra::SharedArrays;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Cost of a byte in each format when a work-item takes a whole segment, from bandwidths of products on PoCL
 /// (a 5-point grid, elasticity, stencils). Packed and dense rows and packets were not measured.
@@ -50,6 +52,8 @@ pub struct OpenCl {
     pub(crate) kept: PlanCache,
     pub(crate) store: Store,
     pub(crate) scratch: Option<Scratch>,
+    /// Those of set-ups.
+    pub(crate) arrays: SharedArrays<Arc<Buffer>>,
     pub(crate) options: OpenClOptions,
     /// Whether a work-item takes a whole segment.
     pub(crate) segments_each: bool,
@@ -79,6 +83,7 @@ impl OpenCl {
             kept: PlanCache::default(),
             store: Store::default(),
             scratch: None,
+            arrays: SharedArrays::default(),
             segments_each: driver.device.runs_segments(options.shape),
             options,
             driver,
@@ -284,6 +289,9 @@ impl Backend for OpenCl {
     }
     fn has_fast_sparse_algebra(&self) -> bool {
         !self.segments_each
+    }
+    fn algebra(&mut self, kind: NumberType) -> Option<Box<dyn Algebra + '_>> {
+        self.set_up(kind).map(|session| Box::new(session) as Box<dyn Algebra + '_>)
     }
 }
 

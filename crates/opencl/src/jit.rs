@@ -5,12 +5,12 @@ use crate::compiler::Source;
 use crate::driver::{Arg, Buffer, Kernel, Program};
 use crate::plan::Launch;
 use lacuna_engine::encode::Encoded;
-use lacuna_engine::{Matrix, NumberType, Result};
-use lacuna_gpu::{Device, Laid, Layout, MatrixFacts, SEGMENT, background, has_shorter};
+use lacuna_engine::{AnyFormat, Matrix, NumberType, Result};
+use lacuna_gpu::{Device, Layout, MatrixFacts, Repack, SEGMENT, background, has_shorter};
 use std::sync::{Arc, OnceLock};
 
 /// Windows, columns and values of repacked matrices, shared by all plans that use the same layout.
-pub(crate) type RepackedBuffers = Arc<[Buffer; 3]>;
+pub(crate) type RepackedBuffers = [Arc<Buffer>; 3];
 
 /// The program of a generated text: empty while it compiles, `None` if the compiler rejected it.
 pub(crate) type Compiled = Arc<OnceLock<Option<Program>>>;
@@ -44,7 +44,7 @@ pub(crate) struct Buffers {
 impl Buffers {
     /// The arguments after those common to all kernels.
     pub(crate) fn args(&self) -> [Arg<'_>; 6] {
-        let [windows, columns, values] = &*self.generated.entries;
+        let [windows, columns, values] = self.generated.entries.each_ref().map(|entries| &**entries);
         [&self.exchange, &self.shared, windows, &self.generated.params, columns, values].map(Arg::Buffer)
     }
 }
@@ -85,18 +85,26 @@ impl OpenCl {
 
     /// The kernel text of a program, with its matrices on the device; `None` if no kernel can be generated.
     fn generated(&mut self, e: &Encoded, operation: &str) -> Result<Option<Generated>> {
+        let formats = e.matrices.iter().map(|a| self.store.format(*a, operation).cloned());
+        let formats = formats.collect::<Result<Vec<_>>>()?;
         let mut plans = std::mem::take(&mut self.kept);
-        let laid = self.lay_out(e, operation, &mut plans);
+        let laid = self.lay_out(e, &formats, &mut plans);
         self.kept = plans;
-        let Some((layout, laid)) = laid? else { return Ok(None) };
-        let entries = match laid {
-            Laid::Cached(entries) => entries,
-            Laid::New(repacked, key, way) => {
-                let entries = Arc::new([
-                    self.driver.filled(bytemuck::cast_slice(&repacked.windows), operation)?,
-                    self.driver.filled(bytemuck::cast_slice(&repacked.columns), operation)?,
-                    self.driver.filled(bytemuck::cast_slice(&repacked.values), operation)?,
-                ]);
+        let Some((layout, repack)) = laid else { return Ok(None) };
+        let entries = match repack {
+            Repack::Cached(entries) => entries,
+            Repack::New(repacked, key, way) => {
+                let filled = |bytes: &[u8]| self.driver.filled(bytes, operation).map(Arc::new);
+                let entries = [
+                    filled(bytemuck::cast_slice(&repacked.windows))?,
+                    filled(bytemuck::cast_slice(&repacked.columns))?,
+                    filled(bytemuck::cast_slice(&repacked.values))?,
+                ];
+                self.kept.keep(key, way, entries.clone());
+                entries
+            }
+            Repack::Unfilled(slicer, key, way) => {
+                let Some(entries) = self.sliced(slicer, &e.matrices, e.kind)? else { return Ok(None) };
                 self.kept.keep(key, way, entries.clone());
                 entries
             }
@@ -138,23 +146,24 @@ impl OpenCl {
         }
     }
 
-    fn lay_out(
+    /// How a program's matrices, in these formats, are laid out; `None` if no kernel can be generated.
+    fn lay_out<'f>(
         &self,
         e: &Encoded,
-        operation: &str,
+        formats: &'f [AnyFormat],
         plans: &mut PlanCache,
-    ) -> Result<Option<(Layout, Laid<RepackedBuffers>)>> {
+    ) -> Option<(Layout, Repack<'f, RepackedBuffers>)> {
         let n = e.n as usize;
         let (segments, units) = (n.div_ceil(SEGMENT), self.together());
         let most = self.driver.device.largest_group.min(1024) / SEGMENT;
         if !self.generates_kernels() || n == 0 || most == 0 || e.matrices.iter().any(|a| a.cols > n) {
-            return Ok(None);
+            return None;
         }
-        let facts = |a: &Matrix| {
+        let facts = |(a, format): (&Matrix, &'f AnyFormat)| {
             let stages = (a.bytes as u64) < self.driver.device.memory / 8;
-            Ok(MatrixFacts { format: self.store.format(*a, operation)?, serial: a.serial, stages })
+            MatrixFacts { format, serial: a.serial, stages }
         };
-        let matrices = e.matrices.iter().map(facts).collect::<Result<Vec<_>>>()?;
+        let matrices: Vec<_> = e.matrices.iter().zip(formats).map(facts).collect();
         // Long rows justify more work-groups, which share segments; see `Layout::resident`.
         let long = matrices.iter().any(MatrixFacts::has_long_rows);
         let alone = segments <= most;
@@ -163,7 +172,7 @@ impl OpenCl {
         let groups = match () {
             () if alone && ((n <= ONE_GROUP_ROWS && !long) || !resident) => 1,
             () if resident || streaming => segments.min(units),
-            () => return Ok(None),
+            () => return None,
         };
         let device = Device {
             nvidia: self.driver.device.is_nvidia(),
@@ -179,11 +188,10 @@ impl OpenCl {
         let resident = (resident || groups == 1)
             .then(|| Layout::resident(e, &matrices, device, groups, plans))
             .flatten();
-        let found = match resident {
+        match resident {
             None if streaming && groups > 1 => Layout::streaming(e, &matrices, device, groups, plans),
             resident => resident,
-        };
-        Ok(found.and_then(|(layout, repack)| Some((layout, repack.fill()?))))
+        }
     }
 
     /// The kernel with the buffers of a plan, once its program is compiled.

@@ -164,6 +164,72 @@ impl Store {
         Ok(Matrix::of(kind, slot, serial, rows, cols, nnz, bytes))
     }
 
+    /// A matrix in `csr` with copies of its pointers of rows, its columns and its values.
+    pub(crate) fn keep_matrix(
+        &mut self,
+        driver: &Driver,
+        a: AnyFormat,
+        arrays: &[&Buffer; 3],
+    ) -> Result<Matrix> {
+        let (kind, (rows, cols), nnz, bytes) = (a.kind(), a.shape(), a.nnz(), a.bytes());
+        let operation = format!("a {rows}x{cols} matrix in format `{}`", a.kernel());
+        let lengths = [4 * (rows + 1), 4 * nnz, kind.size() * nnz];
+        let sums = a.partial_sums() * kind.size();
+        let mut words = vec![format_code(a.kernel()).unwrap_or(0), a.lanes() as u64];
+        let mut end = 0;
+        for bytes in lengths.into_iter().chain((sums > 0).then_some(sums)) {
+            words.push(end as u64);
+            end = padded(bytes.max(1)).and_then(|bytes| bytes.checked_add(end)).unwrap_or(usize::MAX);
+        }
+        let place = self.take(driver, end, &operation)?;
+        words[2..].iter_mut().for_each(|word| *word += place.offset() as u64);
+        words.resize(crate::compiler::MATRIX_WORDS, 0);
+        let mut copied = arrays.iter().zip(lengths).zip(&words[2..]);
+        let copied =
+            copied.try_for_each(|((from, bytes), at)| self.copy_in(driver, from, *at as usize, bytes));
+        if let Err(error) = copied {
+            self.arena.give(place);
+            return Err(error);
+        }
+        let (slot, serial) = self.matrices.add(StoredMatrix { shape: (rows, cols), place, words, format: a });
+        Ok(Matrix::of(kind, slot, serial, rows, cols, nnz, bytes))
+    }
+    /// Gives a matrix in `csr` these values.
+    pub(crate) fn set_values(&mut self, driver: &Driver, a: Matrix, values: &Buffer) -> Result<()> {
+        let places = self.arrays_of(a, "new values of a matrix")?;
+        if let Some((at, bytes)) = places.last() {
+            self.copy_in(driver, values, *at, *bytes)?;
+        }
+        (self.values, self.epoch) = (self.values + 1, self.epoch + 1);
+        Ok(())
+    }
+    /// Where the arrays of a matrix begin, with their bytes.
+    pub(crate) fn arrays_of(&self, a: Matrix, operation: &str) -> Result<Vec<(usize, usize)>> {
+        let stored = self.stored(a, operation)?;
+        let lengths = match stored.format.kernel() {
+            "csr" => vec![4 * (a.rows + 1), 4 * a.nnz, a.kind.size() * a.nnz],
+            _ => with_each!(&stored.format, format => {
+                format.arguments().iter().filter_map(array).map(<[u8]>::len).collect()
+            }),
+        };
+        let first = match stored.format.kernel() {
+            "csr" => 2,
+            // After the size of a block.
+            _ => 3,
+        };
+        Ok(stored.words[first..].iter().map(|at| *at as usize).zip(lengths).collect())
+    }
+    /// Copies a part of the arena to a buffer.
+    pub(crate) fn copy_out(&self, driver: &Driver, at: usize, to: &Buffer, bytes: usize) -> Result<()> {
+        let Some(arena) = self.arena.buffer().filter(|_| bytes > 0) else { return Ok(()) };
+        driver.queue.copy((arena, at), (to, 0), bytes).map_err(driver.fail("copying an array"))
+    }
+    /// Copies a buffer to a part of the arena.
+    pub(crate) fn copy_in(&self, driver: &Driver, from: &Buffer, at: usize, bytes: usize) -> Result<()> {
+        let Some(arena) = self.arena.buffer().filter(|_| bytes > 0) else { return Ok(()) };
+        driver.queue.copy((from, 0), (arena, at), bytes).map_err(driver.fail("copying an array"))
+    }
+
     /// Writes the arrays of a matrix that are `wanted` to where its words say.
     fn write_arrays<T: Scalar>(
         &self,

@@ -69,6 +69,35 @@ fn kernels_take_what_the_host_sets() {
             "independent_check",
             "independent_decide",
             "independent_spread",
+            "level_apply",
+            "level_count",
+            "level_diagonal",
+            "level_divisors",
+            "level_energy",
+            "level_first_set",
+            "level_graph",
+            "level_hashed",
+            "level_join",
+            "level_labels",
+            "level_look",
+            "level_lump",
+            "level_members",
+            "level_norms",
+            "level_open",
+            "level_project",
+            "level_prolong",
+            "level_prolong_columns",
+            "level_regular",
+            "level_roots",
+            "level_scaled",
+            "level_scatter",
+            "level_slices",
+            "level_start",
+            "level_states",
+            "level_step",
+            "level_strong",
+            "level_tentative",
+            "level_turn",
             "product_bounds",
             "product_compact",
             "product_ends",
@@ -105,7 +134,8 @@ fn kernels_take_what_the_host_sets() {
         assert_eq!(arguments[..7], COMMON, "{name}");
         arguments[7..].to_vec()
     };
-    let is_algebra = |name: &str| ["product_", "independent_"].iter().any(|family| name.starts_with(family));
+    let is_algebra =
+        |name: &str| ["product_", "independent_", "level_"].iter().any(|family| name.starts_with(family));
     let is_of_a_pass = |name: &&&str| !["advance", "program"].contains(name) && !is_algebra(name);
     for name in names.iter().filter(is_of_a_pass) {
         let expected = [
@@ -225,7 +255,10 @@ fn kernels_for_cuda_have_the_same_entry_points() {
     // CUDA has `start` for `advance` and replays graphs for the rest; no kernel runs in one group, and
     // `sweep` itself sums many segments.
     let here_alone = ["advance", "fold", "program", "spmv_pieces"];
-    let shared = all().into_keys().filter(|name| !here_alone.contains(&name.as_str()));
+    // Those for levels are compiled from the same text.
+    let is_shared = |name: &String| !here_alone.contains(&name.as_str()) && !name.starts_with("level_");
+    assert!(sources.contains("#include \"levels.cl\""));
+    let shared = all().into_keys().filter(is_shared);
     // One for each number type, or one for all where it knows no numbers.
     let has = |name: &str| ["_##S(", "("].iter().any(|end| sources.contains(&format!(" {name}{end}")));
     let missing: Vec<_> = shared.filter(|name| !has(name)).collect();

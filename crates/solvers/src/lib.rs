@@ -38,7 +38,7 @@ pub use precond::{BlockIlu, ColumnScaling, Polynomial};
 pub use precond::{BlockJacobi, Blocks, Chebyshev, Fsai, FsaiOptions, Jacobi, Neumann, inverse_diagonal};
 #[cfg(feature = "direct")]
 pub use precond::{Direct, DirectOptions};
-pub use precond::{Given, Handles, OnHost, Parts, Placed, Preconditioner, SparseAlgebra};
+pub use precond::{Given, Handles, OnHost, Parts, Placed, Preconditioner, SparseAlgebra, There};
 pub use precond::{Ic0, Ilu0, Ilut, Solves, Sor, Spai, Ssor};
 pub use precond::{PRECONDITIONERS, PrecondInfo, SHARED_OPTIONS, preconditioner};
 pub use precond::{Setup, SetupProgress, SetupWatch, interruptible};

@@ -130,10 +130,20 @@ impl Structure {
 
     /// The largest worthwhile block size, if there is one.
     pub fn block_size(&self) -> Option<usize> {
-        let fits = |size: &usize| self.rows.is_multiple_of(*size) && self.cols.is_multiple_of(*size);
-        let filled = self.block_fill.iter().filter(|(_, fill)| *fill >= WORTHWHILE_FILL);
-        filled.map(|(size, _)| *size).filter(fits).max()
+        worthwhile(&self.block_fill, (self.rows, self.cols))
     }
+
+    /// The same of a matrix, without the rest of its structure.
+    pub fn block_size_of<T: Scalar>(a: &Csr<T>) -> Option<usize> {
+        worthwhile(&crate::choose::blocks::fills(PatternRef::of(a)), (a.rows(), a.cols()))
+    }
+}
+
+/// The largest block size that divides a shape and is worthwhile by the fill of blocks of each size.
+fn worthwhile(fills: &[(usize, f64)], (rows, cols): (usize, usize)) -> Option<usize> {
+    let fits = |size: &usize| rows.is_multiple_of(*size) && cols.is_multiple_of(*size);
+    let filled = fills.iter().filter(|(_, fill)| *fill >= WORTHWHILE_FILL);
+    filled.map(|(size, _)| *size).filter(fits).max()
 }
 
 /// The properties of a run of rows, and how two runs combine.

@@ -381,8 +381,7 @@ impl<T: Scalar> Format<T> for Csr<T> {
     }
 
     fn has_long_rows(&self) -> bool {
-        let length = |i: usize| (self.row_ptr[i + 1] - self.row_ptr[i]) as usize;
-        parallel::find_first(self.rows, GRAIN, |i| is_long(self.lanes, length(i))).is_some()
+        has_long_rows(&self.row_ptr, self.lanes)
     }
 
     #[inline]
@@ -396,6 +395,12 @@ impl<T: Scalar> Format<T> for Csr<T> {
         let sums = pieces.map(|(columns, values)| by_lanes(MAX_LANES, columns, values, x));
         sums.reduce(|sum, piece| sum + piece).unwrap_or_else(T::zero)
     }
+}
+
+/// Whether some rows are summed in pieces.
+pub(crate) fn has_long_rows(row_ptr: &[u32], lanes: usize) -> bool {
+    let length = |i: usize| (row_ptr[i + 1] - row_ptr[i]) as usize;
+    parallel::find_first(row_ptr.len() - 1, GRAIN, |i| is_long(lanes, length(i))).is_some()
 }
 
 /// [`lacuna_engine::row_sum`] of the entries of a row.

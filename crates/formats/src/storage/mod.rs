@@ -14,6 +14,7 @@ pub(crate) mod pattern;
 pub(crate) mod pkt;
 pub(crate) mod precision;
 pub(crate) mod reads;
+pub(crate) mod remote;
 pub(crate) mod sell;
 pub(crate) mod stencil;
 pub(crate) mod triangular;

@@ -14,8 +14,8 @@ const fn kernel(stem: &'static str) -> Kernel {
     Kernel { stem, is_typed: false }
 }
 const CHECK: Kernel = kernel("independent_check");
-const SPREAD: Kernel = kernel("independent_spread");
-const DECIDE: Kernel = kernel("independent_decide");
+pub(super) const SPREAD: Kernel = kernel("independent_spread");
+pub(super) const DECIDE: Kernel = kernel("independent_decide");
 
 /// The kernels.
 pub const SET_KERNELS: [Kernel; 3] = [CHECK, SPREAD, DECIDE];

@@ -14,7 +14,7 @@ const OPERATION: &str = "sparse product on a device";
 /// Elements of a group that scans; the kernels have the same number.
 const TILE: usize = 8 * GROUP;
 /// Maximum number of rows, entries and slots: 32-bit indices go beyond the last by a team at the most.
-const MOST: u64 = u32::MAX as u64 - 256;
+pub(super) const MOST: u64 = u32::MAX as u64 - 256;
 /// Maximum number of entries in a row of a left factor, of slots for a row, and of entries in a row of the product. A
 /// team alone takes long for a longer one; the entries of a row are sorted by counting.
 const LONGEST_LEFT: u32 = 1 << 13;
@@ -37,12 +37,19 @@ const SUMS: Kernel = Kernel { stem: "product_sums", is_typed: true };
 pub const PRODUCT_KERNELS: [Kernel; 8] = [BOUNDS, TILES, SCAN, ENDS, INSERT, COMPACT, SORT, SUMS];
 
 /// A matrix on the device.
-struct Sparse<A> {
-    shape: (usize, usize),
-    entries: usize,
-    row_ptr: A,
-    columns: A,
-    values: A,
+pub(super) struct Sparse<A> {
+    pub(super) shape: (usize, usize),
+    pub(super) entries: usize,
+    pub(super) row_ptr: A,
+    pub(super) columns: A,
+    pub(super) values: A,
+}
+
+impl<A> Sparse<A> {
+    pub(super) fn borrowed(&self) -> Sparse<&A> {
+        let Sparse { shape, entries, row_ptr, columns, values } = self;
+        Sparse { shape: *shape, entries: *entries, row_ptr, columns, values }
+    }
 }
 
 /// The product of matrices in `csr`, from the last to the first: see [`lacuna_engine::Backend::sparse_product`]. The device's
@@ -78,7 +85,9 @@ pub fn sparse_product<D: AlgebraDevice>(
     let mut product = last.uploaded(dev)?;
     for factor in others.iter().rev() {
         let left = factor.uploaded(dev)?;
-        let Some(next) = multiplied(dev, kind, &left, &product, &not_finite)? else { return Ok(None) };
+        let Some(next) = multiplied(dev, kind, &left.borrowed(), &product.borrowed(), &not_finite)? else {
+            return Ok(None);
+        };
         product = next;
     }
     let mut is_not_finite = [0u32];
@@ -99,17 +108,17 @@ pub fn sparse_product<D: AlgebraDevice>(
 }
 
 /// A matrix in `csr` on the host.
-struct Factor<'a> {
-    kind: NumberType,
-    shape: (usize, usize),
-    row_ptr: &'a [u32],
-    columns: &'a [u32],
+pub(super) struct Factor<'a> {
+    pub(super) kind: NumberType,
+    pub(super) shape: (usize, usize),
+    pub(super) row_ptr: &'a [u32],
+    pub(super) columns: &'a [u32],
     /// The bytes of the values.
-    values: &'a [u8],
+    pub(super) values: &'a [u8],
 }
 
 impl<'a> Factor<'a> {
-    fn of(a: &Each<FormatRefs<'a>>) -> Result<Self> {
+    pub(super) fn of(a: &Each<FormatRefs<'a>>) -> Result<Self> {
         with_each!(a, of => {
             let csr = is_own_type(&**of) && of.kernel() == "csr";
             match of.stored()[..] {
@@ -141,20 +150,27 @@ impl<'a> Factor<'a> {
     }
 }
 
+/// Threads of a row of a product, by the mean row of its right factor: as many as there are entries to take at a time.
+fn team_of(entries: usize, rows: usize) -> usize {
+    entries.div_ceil(rows.max(1)).next_power_of_two().clamp(4, TEAM)
+}
+
 /// `A B`, unless it is too large; sets `not_finite` if a sum is not finite.
-fn multiplied<D: AlgebraDevice>(
+pub(super) fn multiplied<D: AlgebraDevice>(
     dev: &mut D,
     kind: NumberType,
-    a: &Sparse<D::Array>,
-    b: &Sparse<D::Array>,
+    a: &Sparse<&D::Array>,
+    b: &Sparse<&D::Array>,
     not_finite: &D::Array,
 ) -> Result<Option<Sparse<D::Array>>> {
     use KernelArgument::{Array, Word};
     let (rows, cols) = (a.shape.0, b.shape.1);
     let count = Word(rows as u32);
-    let by_rows = Threads::Teams(rows);
-    let [a_rows, a_columns] = [Array(&a.row_ptr), Array(&a.columns)];
-    let [b_rows, b_columns] = [Array(&b.row_ptr), Array(&b.columns)];
+    let team = if dev.waits_for_others() { team_of(b.entries, b.shape.0) } else { TEAM };
+    let by_rows = Threads::Teams(rows, team);
+    let lanes = Word(team as u32);
+    let [a_rows, a_columns] = [Array(a.row_ptr), Array(a.columns)];
+    let [b_rows, b_columns] = [Array(b.row_ptr), Array(b.columns)];
 
     // As many slots for a row as there are products of entries, and half as many again.
     let slots = dev.zeros(4 * rows)?;
@@ -166,7 +182,8 @@ fn multiplied<D: AlgebraDevice>(
     }
     let table = dev.zeros(4 * all_slots as usize)?;
     let counts = dev.zeros(4 * rows)?;
-    let insert = [a_rows, a_columns, b_rows, b_columns, Array(&tables), Array(&table), Array(&counts), count];
+    let insert =
+        [a_rows, a_columns, b_rows, b_columns, Array(&tables), Array(&table), Array(&counts), lanes, count];
     dev.launch(INSERT, by_rows, &insert)?;
     let Scanned { ends: row_ptr, total: entries, most: longest } = scanned(dev, &counts, rows)?;
     if entries > MOST || longest > LONGEST {
@@ -175,24 +192,26 @@ fn multiplied<D: AlgebraDevice>(
     let entries = entries as usize;
 
     let unsorted = dev.zeros(4 * entries)?;
-    let compact = [Array(&tables), Array(&table), Array(&row_ptr), Array(&counts), Array(&unsorted), count];
+    let compact =
+        [Array(&tables), Array(&table), Array(&row_ptr), Array(&counts), Array(&unsorted), lanes, count];
     dev.launch(COMPACT, by_rows, &compact)?;
     drop((tables, table, counts));
     let columns = dev.zeros(4 * entries)?;
-    dev.launch(SORT, by_rows, &[Array(&row_ptr), Array(&unsorted), Array(&columns), count])?;
+    dev.launch(SORT, by_rows, &[Array(&row_ptr), Array(&unsorted), Array(&columns), lanes, count])?;
     drop(unsorted);
     let values = dev.zeros(kind.size() * entries)?;
     let sums = [
         a_rows,
         a_columns,
-        Array(&a.values),
+        Array(a.values),
         b_rows,
         b_columns,
-        Array(&b.values),
+        Array(b.values),
         Array(&row_ptr),
         Array(&columns),
         Array(&values),
         Array(not_finite),
+        lanes,
         count,
     ];
     dev.launch(SUMS, by_rows, &sums)?;
@@ -200,14 +219,18 @@ fn multiplied<D: AlgebraDevice>(
 }
 
 /// Where runs of elements end that follow one another, from 0, with the number of all and the longest run.
-struct Scanned<A> {
-    ends: A,
-    total: u64,
-    most: u64,
+pub(super) struct Scanned<A> {
+    pub(super) ends: A,
+    pub(super) total: u64,
+    pub(super) most: u64,
 }
 
 /// The ends of `n` runs by their lengths.
-fn scanned<D: AlgebraDevice>(dev: &mut D, lengths: &D::Array, n: usize) -> Result<Scanned<D::Array>> {
+pub(super) fn scanned<D: AlgebraDevice>(
+    dev: &mut D,
+    lengths: &D::Array,
+    n: usize,
+) -> Result<Scanned<D::Array>> {
     use KernelArgument::{Array, Word};
     let tiles = n.div_ceil(TILE);
     let [count, tile_count] = [Word(n as u32), Word(tiles as u32)];

@@ -25,7 +25,7 @@ mod spai;
 mod ssor;
 mod triangles;
 
-pub use algebra::{OnHost, SparseAlgebra};
+pub use algebra::{OnHost, SparseAlgebra, There};
 pub use amg::{Aggregation, Amg, AmgOptions};
 pub use block_ilu::BlockIlu;
 pub use block_jacobi::{BlockJacobi, Blocks};

@@ -142,12 +142,28 @@ enum Width {
     Narrow,
 }
 
-/// The data of a preconditioner for a device, made on the host.
+/// The numbers of a vector of the parts.
+enum Numbers<T: Scalar> {
+    Here(Vec<T>),
+    /// On the device already.
+    There(Owned<Vector<T>>),
+    /// On the device since an earlier set-up, with new values.
+    Kept,
+}
+
+/// A matrix of the parts: the same.
+enum Stored<T: Scalar> {
+    Here(Arc<dyn Format<T>>),
+    There(Owned<Matrix<T>>),
+    Kept,
+}
+
+/// The data of a preconditioner for a device, made on the host or on that device.
 #[must_use = "the data of a preconditioner is what its set-up returns"]
 pub struct Parts<T: Scalar> {
-    vectors: Vec<(Vec<T>, Width)>,
+    vectors: Vec<(Numbers<T>, Width)>,
     numbers: Vec<T>,
-    matrices: Vec<Arc<dyn Format<T>>>,
+    matrices: Vec<Stored<T>>,
     scratch: Vec<(usize, Width)>,
     report: Vec<(&'static str, String)>,
 }
@@ -171,7 +187,7 @@ impl<T: Scalar> Parts<T> {
     }
     /// Adds a vector with these numbers.
     pub fn vector(mut self, numbers: Vec<T>) -> Self {
-        self.vectors.push((numbers, Width::Full));
+        self.vectors.push((Numbers::Here(numbers), Width::Full));
         self
     }
     /// Adds a number, which is kept in a cell.
@@ -181,7 +197,7 @@ impl<T: Scalar> Parts<T> {
     }
     /// Adds a vector with these numbers, stored in [`Scalar::Narrow`].
     pub fn narrow_vector(mut self, numbers: Vec<T>) -> Self {
-        self.vectors.push((numbers, Width::Narrow));
+        self.vectors.push((Numbers::Here(numbers), Width::Narrow));
         self
     }
     /// Adds to the report of a preconditioner with matrices what they take, and the time of the set-up unless it is there.
@@ -200,7 +216,17 @@ impl<T: Scalar> Parts<T> {
     }
     /// Adds a matrix whose format is chosen at run time, as made by [`lacuna_formats::convert`].
     pub fn shared_matrix(mut self, a: Arc<dyn Format<T>>) -> Self {
-        self.matrices.push(a);
+        self.matrices.push(Stored::Here(a));
+        self
+    }
+    /// Adds a vector that is on the device already; `None` for that of an earlier set-up, which has new values.
+    pub(super) fn vector_there(mut self, vector: Option<Owned<Vector<T>>>) -> Self {
+        self.vectors.push((vector.map_or(Numbers::Kept, Numbers::There), Width::Full));
+        self
+    }
+    /// The same for a matrix.
+    pub(super) fn matrix_there(mut self, a: Option<Owned<Matrix<T>>>) -> Self {
+        self.matrices.push(a.map_or(Stored::Kept, Stored::There));
         self
     }
     /// Adds a work vector of `n` elements.
@@ -224,8 +250,18 @@ impl<T: Scalar> Parts<T> {
             Width::Full => size_of::<T>(),
             Width::Narrow => size_of::<T::Narrow>(),
         };
-        let vectors = self.vectors.iter().map(|(v, width)| v.len() * element(*width)).sum::<usize>();
-        vectors + self.matrices.iter().map(|a| a.bytes()).sum::<usize>()
+        let length = |numbers: &Numbers<T>| match numbers {
+            Numbers::Here(numbers) => numbers.len(),
+            Numbers::There(vector) => vector.len,
+            Numbers::Kept => 0,
+        };
+        let of_matrix = |a: &Stored<T>| match a {
+            Stored::Here(a) => a.bytes(),
+            Stored::There(a) => a.bytes,
+            Stored::Kept => 0,
+        };
+        let vectors = self.vectors.iter().map(|(v, width)| length(v) * element(*width)).sum::<usize>();
+        vectors + self.matrices.iter().map(of_matrix).sum::<usize>()
     }
 }
 
@@ -326,11 +362,11 @@ const COPIES: usize = 3;
 fn made<T: Scalar>(
     dev: &Device,
     kind: &mut dyn Preconditioner<T>,
-    host: &Csr<T>,
+    (host, a): (&Csr<T>, Matrix<T>),
     setup: &mut Setup<'_>,
 ) -> Result<Parts<T>> {
     let start = Instant::now();
-    let mut algebra = OnDevice(dev);
+    let mut algebra = OnDevice { device: dev, matrix: a.untyped() };
     let setup = &mut setup.or_algebra(&mut algebra);
     setup.check()?;
     let operation = format!("preconditioner `{}`", kind.name());
@@ -345,17 +381,30 @@ fn made<T: Scalar>(
 fn put<T: Scalar>(dev: &Device, parts: Parts<T>, a: Matrix<T>) -> Result<(Handles<T>, Vec<Arc<Lease>>)> {
     let Parts { vectors, numbers, matrices, scratch, .. } = parts;
     let mut memory = Allocations { device: dev, leases: Vec::new() };
-    let vectors = vectors.into_iter().map(|(numbers, width)| {
-        let vector = memory.vector(numbers.len(), width)?;
-        dev.upload(&numbers, vector).map(|()| vector)
+    let vectors = vectors.into_iter().map(|(numbers, width)| match numbers {
+        Numbers::Here(numbers) => {
+            let vector = memory.vector(numbers.len(), width)?;
+            dev.upload(&numbers, vector).map(|()| vector)
+        }
+        Numbers::There(vector) => Ok(memory.keep(vector)),
+        Numbers::Kept => Err(lost()),
     });
     let vectors = vectors.collect::<Result<_>>()?;
     let numbers = memory.numbers(&numbers)?;
-    let matrices = matrices.into_iter().map(|a| Ok(memory.keep(dev.matrix(a)?)));
+    let matrices = matrices.into_iter().map(|a| match a {
+        Stored::Here(a) => Ok(memory.keep(dev.matrix(a)?)),
+        Stored::There(a) => Ok(memory.keep(a)),
+        Stored::Kept => Err(lost()),
+    });
     let matrices = matrices.collect::<Result<_>>()?;
     let scratch = scratch.into_iter().map(|(n, width)| memory.vector(n, width));
     let scratch = scratch.collect::<Result<_>>()?;
     Ok((Handles { a, vectors, numbers, matrices, scratch }, memory.leases))
+}
+
+/// What was made for new values has no place in a set-up from nothing.
+fn lost() -> Error {
+    Error::Stale { operation: "a preconditioner on a device".into(), what: "part" }
 }
 
 /// A preconditioner on a device: an operator. What it takes there is freed when it and all programs that use it are dropped.
@@ -423,7 +472,7 @@ impl<T: Scalar> Placed<T> {
                 got: (host.rows(), host.cols()),
             });
         }
-        let parts = made(dev, &mut *kind, host, &mut setup)?;
+        let parts = made(dev, &mut *kind, (host, a), &mut setup)?;
         let (bytes, report) = (parts.bytes(), parts.report.clone());
         let (on, memory) = put(dev, parts, a)?;
         let memory = Arc::new(memory);
@@ -436,7 +485,7 @@ impl<T: Scalar> Placed<T> {
     /// # Errors
     /// As [`Placed::new`].
     pub(crate) fn set_up_anew(&mut self, host: &Csr<T>, mut setup: Setup<'_>) -> Result<()> {
-        let parts = made(&self.device, &mut *self.kind, host, &mut setup)?;
+        let parts = made(&self.device, &mut *self.kind, (host, self.on.a), &mut setup)?;
         let (bytes, report) = (parts.bytes(), parts.report.clone());
         let (on, memory) = put(&self.device, parts, self.on.a)?;
         (self.on, self.memory, self.bytes, self.report) = (on, Arc::new(memory), bytes, report);
@@ -452,15 +501,23 @@ impl<T: Scalar> Placed<T> {
     /// before; device failures.
     pub fn update(&mut self, host: &Csr<T>, setup: Setup<'_>) -> Result<()> {
         let dev = &self.device;
-        let parts = made(dev, &mut *self.kind, host, &mut setup.for_new_values())?;
+        let parts = made(dev, &mut *self.kind, (host, self.on.a), &mut setup.for_new_values())?;
         let Parts { vectors, numbers, matrices, report, .. } = parts;
         let operation = format!("new values of preconditioner `{}`", self.kind.name());
         Error::check_length(&operation, "its vectors", self.on.vectors.len(), vectors.len())?;
         Error::check_length(&operation, "its numbers", self.on.numbers.len(), numbers.len())?;
         Error::check_length(&operation, "its matrices", self.on.matrices.len(), matrices.len())?;
-        self.on.vectors.iter().zip(&vectors).try_for_each(|(to, (from, _))| dev.upload(from, *to))?;
+        self.on.vectors.iter().zip(&vectors).try_for_each(|(to, (from, _))| match from {
+            Numbers::Here(from) => dev.upload(from, *to),
+            Numbers::There(from) => dev.copy(**from, *to),
+            Numbers::Kept => Ok(()),
+        })?;
         self.on.numbers.iter().zip(&numbers).try_for_each(|(cell, number)| dev.write(*cell, *number))?;
-        self.on.matrices.iter().zip(matrices).try_for_each(|(to, from)| dev.set_matrix(*to, from))?;
+        self.on.matrices.iter().zip(matrices).try_for_each(|(to, from)| match from {
+            Stored::Here(from) => dev.set_matrix(*to, from),
+            Stored::There(_) => Err(lost()),
+            Stored::Kept => Ok(()),
+        })?;
         self.report = report;
         Ok(())
     }

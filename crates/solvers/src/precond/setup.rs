@@ -1,5 +1,5 @@
 //! What the set-up of a preconditioner is given besides the matrix.
-use super::algebra::{OnHost, SparseAlgebra};
+use super::algebra::{OnHost, SparseAlgebra, There};
 use lacuna_engine::{Each, Error, FormatRefs, Result, Scalar, catching, memory};
 use lacuna_formats::algebra::{RowWriter, build_rows_with};
 use lacuna_formats::parallel::map_checked;
@@ -100,6 +100,11 @@ impl<'a> Setup<'a> {
             Some(algebra) => &mut **algebra,
             None => &mut self.on_host,
         }
+    }
+
+    /// A device that does the whole set-up for a matrix of so many entries: see [`SparseAlgebra::there`].
+    pub fn there(&self, entries: usize) -> Option<There> {
+        self.algebra.as_ref().and_then(|algebra| algebra.there(entries))
     }
 
     /// The product of matrices, from the last to the first, if a device is to do it: see [`SparseAlgebra::product`].

@@ -2,6 +2,7 @@
 use super::aggregates::{Aggregates, Aggregation};
 use super::modes::Modes;
 use super::regular::regular;
+use super::report::{hardly_smaller, no_couplings, no_inverse, null_space, too_many_entries};
 use super::rows::RowCouplings;
 use super::stages::{Times, known_radius};
 use super::strength::Filter;
@@ -14,13 +15,13 @@ use lacuna_formats::{Csr, parallel};
 use std::sync::Arc;
 
 /// Part of the rows that a level may keep.
-const SHRINKS: f64 = 0.8;
+pub(super) const SHRINKS: f64 = 0.8;
 /// Copies of the matrix of a level for which there is room before the next one is made.
 const COPIES: usize = 3;
 /// Levels at the most.
-const MOST_LEVELS: usize = 24;
+pub(super) const MOST_LEVELS: usize = 24;
 /// Rows of the largest matrix whose dense inverse is taken where nothing coarser can be made.
-const MOST_DENSE: usize = 1024;
+pub(super) const MOST_DENSE: usize = 1024;
 
 /// What the matrix of a level takes nearly to 0.
 pub(super) enum NearNull<T> {
@@ -130,13 +131,8 @@ impl<T: Double> Hierarchy<T> {
             };
             entries += level.coarse.nnz();
             if entries as f64 > amg.complexity * a.nnz() as f64 {
-                made.notes.push(format!(
-                    "level {} would bring the entries of all levels to {:.1} times those of the matrix, more than \
-                     {}: not made",
-                    made.levels.len() + 1,
-                    entries as f64 / a.nnz() as f64,
-                    amg.complexity
-                ));
+                let times = entries as f64 / a.nnz() as f64;
+                made.notes.push(too_many_entries(made.levels.len() + 1, times, amg.complexity));
                 break made.finish(amg, current, Some(rows))?;
             }
             last = Some(level.coarse.clone());
@@ -183,11 +179,11 @@ impl<T: Double> Hierarchy<T> {
         let aggregates = aggregates?;
         let kept = aggregates.count * near_null.blocks()[1];
         if aggregates.count == 0 {
-            self.notes.push(format!("level {depth} has no strong couplings: not coarsened"));
+            self.notes.push(no_couplings(depth));
             return Ok(None);
         }
         if kept as f64 > SHRINKS * a.rows() as f64 {
-            self.notes.push(format!("level {depth} would keep {kept} of {} rows: not coarsened", a.rows()));
+            self.notes.push(hardly_smaller(depth, kept, a.rows()));
             return Ok(None);
         }
         setup.check()?;
@@ -235,14 +231,12 @@ impl<T: Double> Hierarchy<T> {
             let (inverse, nullity) =
                 self.times.add("coarsest", || inverse(Amg::NAME, (a, self.epsilon), self.hermitian))?;
             if nullity > 0 {
-                let note = format!("the coarsest matrix has a null space of dimension {nullity}: left out");
-                self.coarsest_note = Some(note);
+                self.coarsest_note = Some(null_space(nullity));
             }
             self.coarsest = Coarsest::Inverse(Arc::new(inverse));
         } else {
             rows.check_diagonal(OPERATION, self.levels.len())?;
-            let note = format!("the coarsest level has {} rows, too many for an inverse: smoothed", a.rows());
-            self.coarsest_note = Some(note);
+            self.coarsest_note = Some(no_inverse(a.rows()));
             let former = match &self.coarsest {
                 Coarsest::Smoothed(former) => Some(former),
                 Coarsest::Inverse(_) => None,

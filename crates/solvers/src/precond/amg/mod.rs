@@ -13,6 +13,7 @@ mod rows;
 mod spectrum;
 mod stages;
 mod strength;
+mod there;
 
 pub use aggregates::Aggregation;
 pub use options::AmgOptions;
@@ -44,9 +45,11 @@ const MOST_UNKNOWNS: usize = 8;
 /// * Cost of an application: on every level two products with `A` (four with `smoother=chebyshev`) for each sweep, and one each
 ///   with `R` and `P`. The matrices of all levels have 1.4 to 1.7 times the entries of the finest on grids. Storage: these, and
 ///   three vectors on the finest level, five on each other, two on one that is inverted.
-/// * Set-up: on all threads but for greedy aggregates, with the same bits on any number of them. The coarse matrices and the
-///   independent sets of large levels are found by the device where that is faster ([`lacuna_engine::Backend::has_fast_sparse_algebra`]). New values on
-///   the same pattern keep the aggregates and, on the host, the patterns of all products.
+/// * Set-up: on all threads but for greedy aggregates, with the same bits on any number of them. Where a device is faster at it
+///   ([`lacuna_engine::Backend::has_fast_sparse_algebra`]), it does all of it, again with the same bits, and keeps the levels: for
+///   Hermitian matrices in double precision, one unknown a node and the constant near-null vector, in `csr`, with greedy
+///   aggregates and SPAI(0). Of others it finds the coarse matrices and the independent sets of large levels. New values on the
+///   same pattern keep the aggregates and, on the host, the patterns of all products.
 /// * Reference: Vaněk, Mandel and Brezina 1996, doi:10.1007/BF02238511; aggregates by Bell, Dalton and Olson 2012,
 ///   doi:10.1137/110838844; SPAI(0) by Bröker and Grote 2002, doi:10.1016/S0168-9274(01)00110-6.
 #[derive(Default)]
@@ -54,7 +57,7 @@ pub struct Amg {
     options: AmgOptions,
     /// Vectors that the matrix maps nearly to 0, and the unknowns of a node where there are several.
     near_null: Option<(Option<usize>, Vec<Vec<Complex64>>)>,
-    /// A [`Hierarchy`] in double precision.
+    /// A [`Hierarchy`] in double precision, or a [`there::Hierarchy`].
     hierarchy: Option<Box<dyn Any + Send>>,
     /// What the recorded operations depend on.
     cycle: VCycle,
@@ -122,7 +125,7 @@ impl Amg {
     /// What a matrix takes nearly to 0.
     fn near_null_for<W: Double>(&self, a: &Csr<W>) -> Result<NearNull<W>> {
         let Some((block, vectors)) = &self.near_null else {
-            let natural = || Structure::of(a).block_size().filter(|block| *block <= MOST_UNKNOWNS);
+            let natural = || Structure::block_size_of(a).filter(|block| *block <= MOST_UNKNOWNS);
             let block = self.options.block.or_else(natural).unwrap_or(1);
             if block == 1 {
                 return Ok(NearNull::Vector(None));
@@ -275,6 +278,14 @@ impl<T: Scalar> Preconditioner<T> for Amg {
     }
     fn set_up(&mut self, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Parts<T>> {
         self.options.check()?;
+        let there = setup.there(a.nnz());
+        if setup.is_update()
+            && let Some(kept) = self.hierarchy.as_ref().and_then(|any| any.downcast_ref::<there::Hierarchy>())
+        {
+            let (cycle, parts) = self.renew_there(a, kept, there.and_then(|there| there.matrix), setup)?;
+            self.check_recorded(cycle == self.cycle)?;
+            return Ok(parts);
+        }
         if setup.is_update()
             && let Some(made) =
                 self.hierarchy.take().and_then(|any| any.downcast::<Hierarchy<T::Wide>>().ok())
@@ -283,6 +294,14 @@ impl<T: Scalar> Preconditioner<T> for Amg {
         }
         let wide = a.wide()?;
         let near_null = self.near_null_for(&*wide)?;
+        if let (Some(there), NearNull::Vector(None)) = (there, &near_null)
+            && let Some((kept, cycle, parts)) = self.set_up_there(a, there, setup)?
+        {
+            self.hermitian = true;
+            self.cycle = cycle;
+            self.hierarchy = Some(Box::new(kept));
+            return Ok(parts);
+        }
         let mut made = Hierarchy::new(&self.options, (&wide, T::EPSILON), near_null, setup)?;
         let (cycle, parts) = self.parts(a, &mut made)?;
         self.hermitian = self.is_hermitian_over::<T>(&made);

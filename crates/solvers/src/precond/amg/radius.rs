@@ -37,37 +37,30 @@ fn zeros<T: Double>(n: usize) -> Result<Vec<T>> {
     pages::zeroed("spectral radius", n)
 }
 
-fn lanczos<T: Double>(a: &Filtered<'_, T>, steps: usize) -> Result<f64> {
-    let (n, d) = (a.by.len(), &a.by);
-    let inverse = parallel::collect(n, CHUNK, |i| T::one().quotient(d[i]));
-    let [mut v, mut old, mut av] = [zeros(n)?, zeros(n)?, zeros(n)?];
-    let mut norm = sweep(&mut v, |i, v| {
-        *v = T::from_real(hashed(i, 0));
-        v.dot_term(d[i] * *v)
-    })
-    .re()
-    .sqrt();
-    // Vectors are kept as they come; `norm` is what normalises the last of them.
+/// Lanczos' method in the inner product of `D`, wherever its vectors are. They are kept as they come, not normalised.
+pub(super) trait Lanczos {
+    /// The first vector `v`, hashed: `v* D v`.
+    fn start(&mut self) -> Result<f64>;
+    /// `v* A v`
+    fn energy(&mut self) -> Result<f64>;
+    /// The next vector `w ← by D⁻¹ A v + own v + last w` over the one before `v`: `w* D w`. It is `v` from then on.
+    fn step(&mut self, factors: [f64; 3]) -> Result<f64>;
+}
+
+/// The largest modulus of a Ritz value after so many steps, for a matrix of `n` rows.
+pub(super) fn lanczos_by(on: &mut impl Lanczos, n: usize, steps: usize) -> Result<f64> {
+    // What normalises the last vector.
+    let mut norm = on.start()?.sqrt();
     let (mut h, mut before) = (Vec::<(f64, f64)>::new(), 0.0);
     for _ in 0..steps.min(n) {
         if norm == 0.0 || !norm.is_finite() {
             break;
         }
-        let row = |i: usize, av: &mut T| {
-            *av = a.row(i, &v);
-            v[i].dot_term(*av)
-        };
-        let energy = sweep(&mut av, row);
-        let alpha = energy.re() / (norm * norm);
+        let alpha = on.energy()? / (norm * norm);
         h.push((alpha, norm));
-        let [by, own, last] = [1.0 / norm, -alpha / norm, if before > 0.0 { -norm / before } else { 0.0 }];
-        let [by, own, last] = [by, own, last].map(T::from_real);
-        let squares = sweep(&mut old, |i, w| {
-            *w = by * (av[i] * inverse[i]) + own * v[i] + last * *w;
-            w.dot_term(d[i] * *w)
-        });
-        (before, norm) = (norm, squares.re().sqrt());
-        std::mem::swap(&mut v, &mut old);
+        let last = if before > 0.0 { -norm / before } else { 0.0 };
+        let squares = on.step([1.0 / norm, -alpha / norm, last])?;
+        (before, norm) = (norm, squares.sqrt());
     }
     let m = h.len();
     let entry = |i: usize, j: usize| match i.abs_diff(j) {
@@ -79,19 +72,71 @@ fn lanczos<T: Double>(a: &Filtered<'_, T>, steps: usize) -> Result<f64> {
     Ok(largest_eigenvalue(h))
 }
 
-fn arnoldi<T: Double>(a: &Filtered<'_, T>, steps: usize) -> Result<f64> {
-    let (n, d) = (a.by.len(), &a.by);
+/// On the host.
+struct LanczosHere<'a, T: Double> {
+    a: &'a Filtered<'a, T>,
+    inverse: Vec<T>,
+    v: Vec<T>,
+    /// The vector before, which takes the next.
+    old: Vec<T>,
+    av: Vec<T>,
+}
+
+impl<T: Double> Lanczos for LanczosHere<'_, T> {
+    fn start(&mut self) -> Result<f64> {
+        let d = &self.a.by;
+        let squares = sweep(&mut self.v, |i, v| {
+            *v = T::from_real(hashed(i, 0));
+            v.dot_term(d[i] * *v)
+        });
+        Ok(squares.re())
+    }
+    fn energy(&mut self) -> Result<f64> {
+        let (a, v) = (self.a, &self.v);
+        let row = |i: usize, av: &mut T| {
+            *av = a.row(i, v);
+            v[i].dot_term(*av)
+        };
+        Ok(sweep(&mut self.av, row).re())
+    }
+    fn step(&mut self, factors: [f64; 3]) -> Result<f64> {
+        let [by, own, last] = factors.map(T::from_real);
+        let LanczosHere { a, inverse, v, old, av } = self;
+        let squares = sweep(old, |i, w| {
+            *w = by * (av[i] * inverse[i]) + own * v[i] + last * *w;
+            w.dot_term(a.by[i] * *w)
+        });
+        std::mem::swap(v, old);
+        Ok(squares.re())
+    }
+}
+
+fn lanczos<T: Double>(a: &Filtered<'_, T>, steps: usize) -> Result<f64> {
+    let n = a.by.len();
+    let inverse = parallel::collect(n, CHUNK, |i| T::one().quotient(a.by[i]));
+    let [v, old, av] = [zeros(n)?, zeros(n)?, zeros(n)?];
+    lanczos_by(&mut LanczosHere { a, inverse, v, old, av }, n, steps)
+}
+
+/// Arnoldi's method, wherever its vectors are.
+pub(super) trait Arnoldi {
+    /// The vector `w`, hashed: `w* w`.
+    fn start(&mut self) -> Result<f64>;
+    /// Adds `w`, multiplied, to the basis.
+    fn keep(&mut self, by: f64) -> Result<()>;
+    /// `w ← D⁻¹ A v` of the last vector `v` of the basis: `u* w` with the first one `u`.
+    fn apply(&mut self) -> Result<Complex64>;
+    /// `w ← w − c v` with vector `j` of the basis: `u* w` with the next one `u`, with `w` after the last.
+    fn project(&mut self, j: usize, c: Complex64) -> Result<Complex64>;
+}
+
+/// The largest modulus of a Ritz value after so many steps, for a matrix of `n` rows.
+pub(super) fn arnoldi_by(on: &mut impl Arnoldi, n: usize, steps: usize) -> Result<f64> {
     let steps = steps.min(n);
     let mut h = vec![vec![Complex64::new(0.0, 0.0); steps]; steps];
-    let mut basis: Vec<Vec<T>> = Vec::with_capacity(steps);
-    let mut w = zeros(n)?;
-    let mut squares = sweep(&mut w, |i, w| {
-        *w = T::from_real(hashed(i, 0));
-        w.dot_term(*w)
-    });
-    let mut m = 0;
+    let (mut squares, mut m) = (on.start()?, 0);
     for k in 0..steps {
-        let norm = squares.re().sqrt();
+        let norm = squares.sqrt();
         if norm == 0.0 || !norm.is_finite() {
             break;
         }
@@ -99,30 +144,65 @@ fn arnoldi<T: Double>(a: &Filtered<'_, T>, steps: usize) -> Result<f64> {
             h[k][k - 1] = Complex64::new(norm, 0.0);
         }
         m = k + 1;
-        let by = T::from_real(1.0 / norm);
-        parallel::for_each(w.chunks_mut(CHUNK), |w| w.iter_mut().for_each(|w| *w *= by));
-        basis.push(w);
-        let v = &basis[k];
-        w = zeros(n)?;
-        let mut dot = sweep(&mut w, |i, w| {
-            let entry = a.row(i, v).quotient(d[i]);
-            *w = if entry.finite() { entry } else { T::zero() };
-            basis[0][i].dot_term(*w)
-        });
-        for (j, column) in basis.iter().enumerate() {
-            h[j][k] = Complex64::new(dot.re(), dot.im());
-            let next = basis.get(j + 1).unwrap_or(column);
-            let last = j == k;
-            dot = sweep(&mut w, |i, w| {
-                *w -= dot * column[i];
-                if last { w.dot_term(*w) } else { next[i].dot_term(*w) }
-            });
+        on.keep(1.0 / norm)?;
+        let mut dot = on.apply()?;
+        for (j, row) in h[..m].iter_mut().enumerate() {
+            row[k] = dot;
+            dot = on.project(j, dot)?;
         }
-        squares = dot;
+        squares = dot.re;
     }
     h.truncate(m);
     h.iter_mut().for_each(|row| row.truncate(m));
     Ok(largest_eigenvalue(h))
+}
+
+/// On the host.
+struct ArnoldiHere<'a, T: Double> {
+    a: &'a Filtered<'a, T>,
+    basis: Vec<Vec<T>>,
+    w: Vec<T>,
+}
+
+impl<T: Double> Arnoldi for ArnoldiHere<'_, T> {
+    fn start(&mut self) -> Result<f64> {
+        let squares = sweep(&mut self.w, |i, w| {
+            *w = T::from_real(hashed(i, 0));
+            w.dot_term(*w)
+        });
+        Ok(squares.re())
+    }
+    fn keep(&mut self, by: f64) -> Result<()> {
+        let by = T::from_real(by);
+        let mut w = std::mem::replace(&mut self.w, zeros(self.a.by.len())?);
+        parallel::for_each(w.chunks_mut(CHUNK), |w| w.iter_mut().for_each(|w| *w *= by));
+        self.basis.push(w);
+        Ok(())
+    }
+    fn apply(&mut self) -> Result<Complex64> {
+        let ArnoldiHere { a, basis, w } = self;
+        let (Some(u), Some(v)) = (basis.first(), basis.last()) else { return Ok(Complex64::new(0.0, 0.0)) };
+        let dot = sweep(w, |i, w| {
+            let entry = a.row(i, v).quotient(a.by[i]);
+            *w = if entry.finite() { entry } else { T::zero() };
+            u[i].dot_term(*w)
+        });
+        Ok(Complex64::new(dot.re(), dot.im()))
+    }
+    fn project(&mut self, j: usize, c: Complex64) -> Result<Complex64> {
+        let ArnoldiHere { basis, w, .. } = self;
+        let (c, column, next) = (T::from_parts(c.re, c.im), &basis[j], basis.get(j + 1));
+        let dot = sweep(w, |i, w| {
+            *w -= c * column[i];
+            next.map_or(*w, |next| next[i]).dot_term(*w)
+        });
+        Ok(Complex64::new(dot.re(), dot.im()))
+    }
+}
+
+fn arnoldi<T: Double>(a: &Filtered<'_, T>, steps: usize) -> Result<f64> {
+    let n = a.by.len();
+    arnoldi_by(&mut ArnoldiHere { a, basis: Vec::with_capacity(steps), w: zeros(n)? }, n, steps)
 }
 
 /// The largest modulus of an eigenvalue of a small upper Hessenberg matrix, by QR steps with Wilkinson's shifts.

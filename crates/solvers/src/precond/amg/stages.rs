@@ -14,8 +14,8 @@ use lacuna_formats::{Csr, parallel};
 use std::time::{Duration, Instant};
 
 /// Steps of the estimate of a spectral radius: for the prolongator, which a low one does no harm, and for a smoother, which must not amplify.
-const STEPS: usize = 5;
-const STEPS_FOR_SMOOTHER: usize = 10;
+pub(super) const STEPS: usize = 5;
+pub(super) const STEPS_FOR_SMOOTHER: usize = 10;
 /// The eigenvalue of `W A` from which on smoothing amplifies, `W` being the weights of SPAI(0): the cycle is not definite then.
 const AMPLIFIED: f64 = 2.0;
 /// The largest estimate of it that is left as it is.
@@ -27,15 +27,30 @@ const RAISED: f64 = 1.1;
 
 /// The factor of the weights of SPAI(0) with which smoothing converges for a definite matrix: 1 where a bound shows that it does.
 fn spai_damping<T: Double>(a: &Csr<T>, rows: &RowCouplings<T>) -> Result<T> {
-    if !rows.hermitian || rows.spai_norm < AMPLIFIED {
+    if !rows.hermitian || !may_amplify(rows.spai_norm) {
         return Ok(T::one());
     }
     let by =
         |i: usize| if rows.spai[i] == T::zero() { rows.diagonal[i] } else { T::one().quotient(rows.spai[i]) };
     let by = parallel::collect(rows.spai.len(), 1 << 14, by);
     let scaled = Filtered { by: by.into(), ..Filtered::new(a, rows, &Filter::All, None) };
-    let largest = (RAISED * radius(&scaled, STEPS_FOR_SMOOTHER)?).min(rows.spai_norm);
-    Ok(T::from_real(if largest <= MOST { 1.0 } else { DAMPED / largest }))
+    Ok(T::from_real(damping(radius(&scaled, STEPS_FOR_SMOOTHER)?, rows.spai_norm)))
+}
+
+/// Whether smoothing by SPAI(0) may amplify, by a bound of the spectrum of `W A`.
+pub(super) fn may_amplify(spai_norm: f64) -> bool {
+    spai_norm >= AMPLIFIED
+}
+
+/// The factor of the weights of SPAI(0), by an estimate of the radius of `W A` and a bound of it.
+pub(super) fn damping(radius: f64, spai_norm: f64) -> f64 {
+    let largest = (RAISED * radius).min(spai_norm);
+    if largest <= MOST { 1.0 } else { DAMPED / largest }
+}
+
+/// The damping of a prolongator that a matrix of this spectral radius smooths: without an estimate nothing is smoothed.
+pub(super) fn omega(amg: &AmgOptions, rho: f64) -> f64 {
+    if rho.is_finite() && rho > 0.0 { amg.damping / rho } else { 0.0 }
 }
 
 /// A prolongator, with what belongs to the next level.
@@ -116,8 +131,7 @@ impl Times {
         near_null: &NearNull<T>,
         former: Option<&Csr<T>>,
     ) -> Result<Prolongator<T>> {
-        // Without an estimate nothing is smoothed.
-        let omega = if rho.is_finite() && rho > 0.0 { amg.damping / rho } else { 0.0 };
+        let omega = omega(amg, rho);
         self.add("prolongator", || match near_null {
             NearNull::Vector(vector) => {
                 let tentative = Tentative::new(aggregates, vector.as_deref());

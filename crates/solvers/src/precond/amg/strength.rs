@@ -79,14 +79,29 @@ impl Filter {
 ///
 /// The second term is for stencils of many equal couplings: those of 27 points are 1/26 each, and θ = 0.08 leaves none.
 pub(super) fn threshold<T: Double>(rows: &RowCouplings<T>, theta: f64, level: usize) -> f64 {
-    let first = theta * 0.5f64.powi(level as i32);
-    let above = parallel::count(rows.strongest.len(), 1 << 14, |i| rows.strongest[i] >= 2.0 * first);
-    if 2 * above > rows.strongest.len() || first == 0.0 {
+    let first = first_threshold(theta, level);
+    let n = rows.strongest.len();
+    let coupled = parallel::count(n, 1 << 14, |i| rows.strongest[i] >= 2.0 * first);
+    if mostly_above(first, coupled, n) {
         return first;
     }
-    let mut all = rows.strongest.clone();
-    let middle = all.len() / 2;
-    let (_, median, _) = all.select_nth_unstable_by(middle, f64::total_cmp);
+    below_median(first, rows.strongest.clone())
+}
+
+/// `θ ½ˡ`
+pub(super) fn first_threshold(theta: f64, level: usize) -> f64 {
+    theta * 0.5f64.powi(level as i32)
+}
+
+/// Whether it is below half the median of the strongest couplings of `n` rows, so many of which have one of at least twice it.
+pub(super) fn mostly_above(first: f64, coupled: usize, n: usize) -> bool {
+    2 * coupled > n || first == 0.0
+}
+
+/// It, or half the median of the strongest couplings of all rows.
+pub(super) fn below_median(first: f64, mut strongest: Vec<f64>) -> f64 {
+    let middle = strongest.len() / 2;
+    let (_, median, _) = strongest.select_nth_unstable_by(middle, f64::total_cmp);
     first.min(0.5 * *median)
 }
 

@@ -2,7 +2,7 @@
 use super::cycle::{Task, Weights, cycle};
 use super::smoother::{Diagonal, Smoother, Smoothing};
 use crate::{Handles, Parts};
-use lacuna_engine::{Basis, Format, Pass, Recorder, Scalar, Vector};
+use lacuna_engine::{Basis, Format, Matrix, Owned, Pass, Recorder, Scalar, Vector};
 use std::sync::Arc;
 
 /// What the recorded operations of a cycle depend on. Levels are added from the finest on, each with its
@@ -56,6 +56,39 @@ impl VCycle {
         let parts = coarse.into_iter().fold(parts, Parts::shared_matrix);
         let rows = [fine_rows, fine_rows, coarse_rows, coarse_rows];
         rows.into_iter().fold(parts, |parts, rows| self.scratch(parts, rows))
+    }
+
+    /// Adds a level of these rows, smoothed by SPAI(0), whose parts are on the device already: the weights, `R` and `P`, and the
+    /// matrix of the coarser level unless that is inverted; each `None` where it was there before.
+    pub(in crate::precond) fn level_there<T: Scalar>(
+        &mut self,
+        parts: Parts<T>,
+        weights: Option<Owned<Vector<T>>>,
+        between: [Option<Owned<Matrix<T>>>; 2],
+        coarse: Option<Option<Owned<Matrix<T>>>>,
+        [fine_rows, coarse_rows]: [usize; 2],
+    ) -> Parts<T> {
+        let parts = self.smoother_there(parts, weights);
+        let parts = between.into_iter().chain(coarse).fold(parts, Parts::matrix_there);
+        let rows = [fine_rows, fine_rows, coarse_rows, coarse_rows];
+        rows.into_iter().fold(parts, |parts, rows| self.scratch(parts, rows))
+    }
+
+    /// Adds the coarsest level of `n` rows, smoothed by SPAI(0) with weights that are on the device already: `None` where they were
+    /// there before.
+    pub(in crate::precond) fn smoothed_there<T: Scalar>(
+        &mut self,
+        parts: Parts<T>,
+        n: usize,
+        weights: Option<Owned<Vector<T>>>,
+    ) -> Parts<T> {
+        let parts = self.smoother_there(parts, weights);
+        self.scratch(parts, n)
+    }
+
+    fn smoother_there<T: Scalar>(&mut self, parts: Parts<T>, weights: Option<Owned<Vector<T>>>) -> Parts<T> {
+        self.smoothers.push(Some((Smoothing::Spai0, false)));
+        parts.vector_there(weights)
     }
 
     /// Adds the coarsest level, solved by the inverse of its matrix.
