@@ -338,20 +338,24 @@ pub trait Backend: Any + Send {
 
     // Programs.
     /// Prepares a program: checks its handles, and that everything in it can be run. Every error of a program is reported
-    /// here. Provided: nothing is prepared.
+    /// here. [`Program::witnesses`] are the operations to look at: they mention every handle of the program.
+    ///
+    /// Provided: nothing is prepared or checked, and the plan has the serial number of the program. The primitives then find
+    /// handles that are stale, when they come to them.
     ///
     /// # Errors
     /// [`Error::Stale`]; [`Error::Unsupported`]; failures of compilers and devices.
     fn plan(&mut self, program: &Program) -> Result<PlanId> {
-        let _ = program;
-        Ok(PlanId { index: 0, serial: 0 })
+        Ok(PlanId { index: 0, serial: program.serial() })
     }
-    /// Runs a program that was prepared as `plan`, until it stops. Provided: operation by operation.
+    /// Runs a program that was prepared as `plan`, until it stops. Provided: operation by operation, for a plan of the provided
+    /// [`Backend::plan`].
     ///
     /// # Errors
-    /// [`Error::Stale`] if the plan, or something that the program uses, is not there any more; device failures.
+    /// [`Error::Stale`] if the plan is of another program, or if something that the program uses is not there any more; device
+    /// failures.
     fn execute(&mut self, program: &Program, plan: PlanId, run: Run<'_>) -> Result<Finish> {
-        let _ = plan;
+        program.check_plan(plan.serial)?;
         run_by(&mut |op, state| self.step(op, state), program, run)
     }
     /// Runs one operation. Provided: by the primitive for it, and functions of the host on copies of their vectors.
