@@ -248,6 +248,21 @@ impl Error {
         Err(Error::Length { operation: operation.to_string(), what: what.into(), expected, got })
     }
 
+    /// [`Error::check_length`] where the length expected comes from a matrix. The error has the shape of the matrix, since it may
+    /// be the matrix that is not as meant.
+    ///
+    /// # Errors
+    /// [`Error::Length`].
+    pub fn check_fits(
+        operation: impl Display,
+        (rows, cols): (usize, usize),
+        what: &str,
+        expected: usize,
+        got: usize,
+    ) -> Result<()> {
+        Error::check_length(format_args!("{operation} of a {rows}x{cols} matrix"), what, expected, got)
+    }
+
     /// Whether the device is at fault rather than the input.
     pub fn is_device_failure(&self) -> bool {
         matches!(self, Error::Device { .. } | Error::OutOfMemory { .. })

@@ -138,7 +138,7 @@ pub fn advise<T: Scalar>(
     watch: &mut Trying<'_>,
 ) -> Result<Vec<Trial>> {
     let (a, b) = (a.into(), b.as_vector());
-    Error::check_length("advise", "b", a.rows(), b.len())?;
+    Error::check_fits("advise on a solve", (a.rows(), a.cols()), "b", a.rows(), b.len())?;
     let most = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
     let mut trials: Vec<Trial> = Vec::new();
     warm(dev, &a, b)?;

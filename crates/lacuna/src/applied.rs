@@ -25,8 +25,9 @@ impl<T: Scalar> Applied<T> {
     }
 
     pub(crate) fn apply(&mut self, x: &[T], y: &mut [T]) -> Result<()> {
-        Error::check_length("a product", "the vector given", self.x.len, x.len())?;
-        Error::check_length("a product", "the result", self.y.len, y.len())?;
+        let shape = (self.y.len, self.x.len);
+        Error::check_fits("product", shape, "the vector given", self.x.len, x.len())?;
+        Error::check_fits("product", shape, "the result", self.y.len, y.len())?;
         let dev = self.plan.device().clone();
         dev.upload(x, self.x)?;
         self.plan.execute(Run { limit: u64::MAX - 1, history: &mut History::off(), watch: None })?;
@@ -56,8 +57,8 @@ enum Side {
 impl Side {
     fn operation(self) -> &'static str {
         match self {
-            Side::Matrix => "product with the matrix of a system",
-            Side::Preconditioner => "preconditioner of a system",
+            Side::Matrix => "product",
+            Side::Preconditioner => "preconditioner",
         }
     }
 }
@@ -95,8 +96,8 @@ impl<T: Scalar> Prepared<T> {
         let (operation, (rows, cols)) = (side.operation(), self.system.shape());
         let mut to = to.as_vector_mut();
         let expected = if side == Side::Matrix { rows } else { cols };
-        Error::check_length(operation, "the vector given", cols, from.len())?;
-        Error::check_length(operation, "the result", expected, to.len())?;
+        Error::check_fits(operation, (rows, cols), "the vector given", cols, from.len())?;
+        Error::check_fits(operation, (rows, cols), "the result", expected, to.len())?;
         let id = either!(&mut self.system, system => system.solver().id());
         let kept = &mut self.applied[side as usize];
         if kept.as_ref().is_none_or(|(of, _)| *of != id) {

@@ -65,7 +65,7 @@ pub fn to_host<T: Scalar>(dev: &Device, vector: Vector<T>) -> Result<Array1<T>> 
 /// [`Error::Length`] unless `x` has as many rows as `a` has columns; out of memory; device failures.
 pub fn multiply<T: Scalar>(dev: &Device, a: &dyn LinOp<T>, x: ArrayView2<'_, T>) -> Result<Array2<T>> {
     let ((rows, cols), (n, count)) = (a.shape(), x.dim());
-    Error::check_length("multiply", "the rows of X", cols, n)?;
+    Error::check_fits("product", (rows, cols), "a column of X", cols, n)?;
     Array2::from_shape_vec((rows, count).f(), columns_of(dev, a, x)?)
         .map_err(|e| Error::Structure { operation: "multiply".into(), message: e.to_string() })
 }

@@ -182,8 +182,8 @@ impl<T: Scalar> Prepared<T> {
         let operation = "solve of several columns";
         Error::check_length(operation, "the columns of x", b.ncols(), x.ncols())?;
         let (rows, cols) = self.system.shape();
-        Error::check_length(operation, "a column of b", rows, b.nrows())?;
-        Error::check_length(operation, "a column of x", cols, x.nrows())?;
+        Error::check_fits("solve", (rows, cols), "a column of b", rows, b.nrows())?;
+        Error::check_fits("solve", (rows, cols), "a column of x", cols, x.nrows())?;
         let together = match &mut self.system {
             AnySolver::Matrix(system) => {
                 system.check_values()?;
@@ -319,6 +319,9 @@ impl<T: Scalar> Prepared<T> {
         mut x: ArrayViewMut1<'_, T>,
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
+        let (rows, cols) = self.system.shape();
+        Error::check_fits("solve", (rows, cols), "b", rows, b.len())?;
+        Error::check_fits("solve", (rows, cols), "x0", cols, x.len())?;
         let workers = self.device().workers();
         #[cfg(feature = "ranks")]
         crate::divided::begin(self.device());

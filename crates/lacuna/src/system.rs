@@ -381,7 +381,7 @@ impl<T: Scalar> LinearSystem<T> {
         crate::divided::check_rows(dev, source.rows())?;
         let (operator, matrix, format): (Box<dyn LinOp<T>>, _, _) = match source {
             Source::Matrix(a) => {
-                check_guess(&x0, a.cols())?;
+                check_guess(&x0, (a.rows(), a.cols()))?;
                 let request = request.replace(a).1;
                 return if refines {
                     refined(dev, request, x0, watch)
@@ -397,7 +397,7 @@ impl<T: Scalar> LinearSystem<T> {
             }
             Source::Operator(a) => (a, None, Chosen::new("operator", "given by its products")),
         };
-        check_guess(&x0, operator.shape().1)?;
+        check_guess(&x0, operator.shape())?;
         if refines {
             return Err(Error::Unsupported {
                 operation: "refine".into(),
@@ -409,8 +409,8 @@ impl<T: Scalar> LinearSystem<T> {
     }
 }
 
-fn check_guess<T>(x0: &Option<Vec<T>>, cols: usize) -> Result<()> {
-    x0.as_ref().map_or(Ok(()), |x0| Error::check_length("solve", "x0", cols, x0.len()))
+fn check_guess<T>(x0: &Option<Vec<T>>, shape: (usize, usize)) -> Result<()> {
+    x0.as_ref().map_or(Ok(()), |x0| Error::check_fits("solve", shape, "x0", shape.1, x0.len()))
 }
 
 /// A system of a matrix that is solved in its own number type.

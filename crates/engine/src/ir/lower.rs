@@ -354,7 +354,7 @@ pub(crate) fn lower(
     let n = sweep.mentions().next().map(|(first, _)| first.len);
     if let Some(n) = n {
         for (v, _) in sweep.mentions() {
-            Error::check_length(format_args!("pass `{name}`"), "a vector", n, v.len)?;
+            Error::check_length(format_args!("pass `{name}`"), "every vector, like its first,", n, v.len)?;
         }
         sweep.n = n;
     }

@@ -230,22 +230,23 @@ impl Op {
         if !self.sweep.is_scalar() {
             let lengths = [self.sweep.n].into_iter().chain(self.sweep.mentions().map(|(v, _)| v.len));
             for length in lengths {
-                Error::check_length(format_args!("pass `{name}`"), "its vectors", self.n(), length)?;
+                let what = "every vector, like what the operation writes,";
+                Error::check_length(format_args!("pass `{name}`"), what, self.n(), length)?;
             }
         }
         match &self.kind {
             OpKind::Sweep => {}
             OpKind::Spmv { a, x, y } => {
-                let operation = format_args!("spmv_dot with pass `{name}`");
-                Error::check_length(operation, "x", a.cols, x.len)?;
-                Error::check_length(operation, "y", a.rows, y.len)?;
+                let operation = format_args!("pass `{name}`, product");
+                Error::check_fits(operation, (a.rows, a.cols), "x", a.cols, x.len)?;
+                Error::check_fits(operation, (a.rows, a.cols), "y", a.rows, y.len)?;
                 if x == y {
                     return fail("y ← A x with y the same vector as x");
                 }
             }
             OpKind::Spmm { a, x, y } => {
-                Error::check_length("spmm", "a column of X", a.cols, x.len)?;
-                Error::check_length("spmm", "a column of Y", a.rows, y.len)?;
+                Error::check_fits("spmm", (a.rows, a.cols), "a column of X", a.cols, x.len)?;
+                Error::check_fits("spmm", (a.rows, a.cols), "a column of Y", a.rows, y.len)?;
                 Error::check_length("spmm", "the columns of Y", x.columns, y.columns)?;
                 if u32::try_from(x.columns).is_err() {
                     return fail("Y ← A X with more columns than a basis can have");

@@ -170,8 +170,8 @@ impl<'a, T> Recorder<'a, T> {
     pub fn spmv_dot(&mut self, a: &dyn LinOp<T>, x: Vector<T>, y: Vector<T>, pass: Pass<T>) {
         let (rows, cols) = a.shape();
         for (what, expected, got) in [("x", cols, x.len), ("y", rows, y.len)] {
-            let operation = format_args!("product with pass `{}`", pass.name);
-            if let Err(error) = Error::check_length(operation, what, expected, got) {
+            let operation = format_args!("pass `{}`, product", pass.name);
+            if let Err(error) = Error::check_fits(operation, (rows, cols), what, expected, got) {
                 return self.fail(error);
             }
         }
@@ -189,7 +189,7 @@ impl<'a, T> Recorder<'a, T> {
             ("a column of Y", rows, y.len),
             ("the columns of Y", x.columns, y.columns),
         ] {
-            if let Err(error) = Error::check_length("spmm", what, expected, got) {
+            if let Err(error) = Error::check_fits("spmm", (rows, cols), what, expected, got) {
                 return self.fail(error);
             }
         }

@@ -77,8 +77,8 @@ pub(crate) fn check_solve(pass: &str, a: Matrix, b: Vector, x: Vector) -> Result
     if a.rows != a.cols {
         return Err(Error::Shape { operation, expected: "a square matrix".into(), got: (a.rows, a.cols) });
     }
-    Error::check_length(&operation, "b", a.rows, b.len)?;
-    Error::check_length(&operation, "x", a.rows, x.len)?;
+    Error::check_fits(&operation, (a.rows, a.cols), "b", a.rows, b.len)?;
+    Error::check_fits(&operation, (a.rows, a.cols), "x", a.rows, x.len)?;
     let message = match () {
         () if b == x => "x ← A⁻¹ b with x the same vector as b",
         () if b.narrow || x.narrow => "a triangular solve on a vector that is stored narrow",

@@ -36,7 +36,7 @@ impl<T: Scalar> Csr<T> {
     /// [`Error::Length`] if `x` does not have an element for each column.
     pub fn times(&self, x: &[T]) -> Result<Vec<T>> {
         compiled_here!(T, |a: &Csr<T>, x: &[T]| -> Result<Vec<T>> {
-            Error::check_length("Csr::times", "x", a.cols(), x.len())?;
+            Error::check_fits("Csr::times", a.shape(), "x", a.cols(), x.len())?;
             Ok(parallel::collect(a.rows(), GRAIN, |i| a.row(i, x)))
         })(self, x)
     }
@@ -142,7 +142,7 @@ impl<T: Scalar> CsrTransposed<'_, T> {
     /// # Errors
     /// [`Error::Length`] if `x` does not have an element for each column of the view.
     pub fn times(&self, x: &[T]) -> Result<Vec<T>> {
-        Error::check_length("CsrTransposed::times", "x", self.cols(), x.len())?;
+        Error::check_fits("CsrTransposed::times", (self.rows(), self.cols()), "x", self.cols(), x.len())?;
         let mut y = vec![T::zero(); self.rows()];
         for (i, x) in x.iter().enumerate() {
             self.a.row_entries(i).for_each(|(j, v)| y[j] = self.entry(v).fma(*x, y[j]));

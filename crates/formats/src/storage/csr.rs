@@ -177,8 +177,8 @@ impl<T: Scalar> Csr<T> {
     /// When the length of `x` is not the number of columns or that of `y` not the number of rows.
     pub fn product(&self, x: &[T], y: &mut [T]) -> Result<()> {
         compiled_here!(T, |a: &Csr<T>, x: &[T], y: &mut [T]| -> Result<()> {
-            Error::check_length("Csr::product", "x", a.cols, x.len())?;
-            Error::check_length("Csr::product", "y", a.rows, y.len())?;
+            Error::check_fits("Csr::product", a.shape(), "x", a.cols, x.len())?;
+            Error::check_fits("Csr::product", a.shape(), "y", a.rows, y.len())?;
             y.iter_mut().enumerate().for_each(|(i, y)| *y = a.row(i, x));
             Ok(())
         })(self, x, y)

@@ -86,7 +86,10 @@ fn reads_back_what_it_holds() {
     assert!(message(b.set_values(&[1.0])).contains("length 4, got 1"));
     b.set_values(&[9.0; 4]).unwrap();
     assert_eq!(b, a.with_values(vec![9.0; 4]).unwrap());
-    assert!(message(a.product(&[0.0; 3], &mut [0.0; 3])).contains("x should have length 4, got 3"));
+    assert!(
+        message(a.product(&[0.0; 3], &mut [0.0; 3]))
+            .contains("of a 3x4 matrix: x should have length 4, got 3")
+    );
 }
 
 #[test]

@@ -214,9 +214,12 @@ fn what_does_not_fit_is_an_error() {
          ilut, fsai, spai, amg, multigrid, direct, got `magic`"
     );
     let x0 = Array1::zeros(3);
-    assert_eq!(prepare(LinearSystem::new(a.clone()).x0(x0.view())), "solve: x0 should have length 4, got 3");
+    assert_eq!(
+        prepare(LinearSystem::new(a.clone()).x0(x0.view())),
+        "solve of a 4x4 matrix: x0 should have length 4, got 3"
+    );
     let error = solve(&a, Array1::ones(5).view()).unwrap_err();
-    assert_eq!(error.to_string(), "solve: b should have length 4, got 5");
+    assert_eq!(error.to_string(), "solve of a 4x4 matrix: b should have length 4, got 5");
     let error = solve(&a, arr1(&[1.0, f64::NAN, 0.0, 0.0]).view()).unwrap_err();
     assert_eq!(error.to_string(), "solve: b, row 1: expected a finite number, got NaN");
 }
