@@ -5,6 +5,7 @@ use lacuna_engine::{
     Adjoint, Basis, Device, Error, Format, LinOp, Matrix, Owned, Pass, Recorder, Result, Scalar, Vector,
 };
 use lacuna_formats::{Csr, parallel};
+use lacuna_solvers::auto::{IntoPreconditioner, PreconditionerChoice};
 use lacuna_solvers::{Placed, Setup, preconditioner};
 use ndarray::{ArrayView1, ArrayViewMut1};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -70,27 +71,48 @@ impl<T: Scalar> LinOp<T> for Shared<T> {
 }
 
 impl<T: Scalar> Preconditioned<T> {
-    /// Sets a preconditioner up by name, with options as in [`LinearSystem::preconditioner`](crate::LinearSystem::preconditioner).
+    /// Sets a preconditioner up: by name with options, or as a value, also one of your own, as
+    /// [`LinearSystem::preconditioner`](crate::LinearSystem::preconditioner) takes it.
     ///
     /// # Errors
-    /// [`Error::Argument`] for an unknown name or option, and for `none`; errors of the set-up; device failures.
-    pub fn new(dev: &Device, a: impl Into<Arc<Csr<T>>>, name: &str) -> Result<Self> {
-        Self::watched(dev, a, name, Setup::new())
+    /// [`Error::Argument`] for an unknown name or option, and for `none` and `auto`; errors of the set-up; device failures.
+    pub fn new<By>(
+        dev: &Device,
+        a: impl Into<Arc<Csr<T>>>,
+        preconditioner: impl IntoPreconditioner<T, By>,
+    ) -> Result<Self> {
+        Self::watched(dev, a, preconditioner, Setup::new())
     }
 
     /// [`Preconditioned::new`], with a set-up that is watched, cancelled or limited.
     ///
     /// # Errors
     /// As there; [`Error::Cancelled`].
-    pub fn watched(dev: &Device, a: impl Into<Arc<Csr<T>>>, name: &str, setup: Setup<'_>) -> Result<Self> {
-        parallel::on(dev.workers(), || Self::placed(dev, a.into(), name, setup))
+    pub fn watched<By>(
+        dev: &Device,
+        a: impl Into<Arc<Csr<T>>>,
+        preconditioner: impl IntoPreconditioner<T, By>,
+        setup: Setup<'_>,
+    ) -> Result<Self> {
+        let (a, choice) = (a.into(), preconditioner.into_preconditioner());
+        parallel::on(dev.workers(), || Self::placed(dev, a, choice, setup))
     }
 
-    fn placed(dev: &Device, a: Arc<Csr<T>>, name: &str, setup: Setup<'_>) -> Result<Self> {
-        let kind = preconditioner(name)?.ok_or_else(|| Error::Argument {
+    fn placed(
+        dev: &Device,
+        a: Arc<Csr<T>>,
+        choice: PreconditionerChoice<T>,
+        setup: Setup<'_>,
+    ) -> Result<Self> {
+        let none = |name: &str| Error::Argument {
             what: "preconditioner".into(),
             message: format!("expected the name of one, got `{name}`"),
-        })?;
+        };
+        let kind = match choice {
+            PreconditionerChoice::Own(own) => own,
+            PreconditionerChoice::Named(name) => preconditioner(&name)?.ok_or_else(|| none(&name))?,
+            PreconditionerChoice::Auto => return Err(none("auto")),
+        };
         let stored = dev.matrix(a.clone() as Arc<dyn Format<T>>)?;
         let placed = Placed::new(dev, kind, &a, *stored, setup)?;
         let shared = Shared { placed: Arc::new(Mutex::new(placed)), stored };

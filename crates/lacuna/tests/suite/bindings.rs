@@ -120,7 +120,12 @@ fn new_values_reach_a_preconditioner_wherever_it_is_used() {
     assert!(z[0] == 0.25 && z[143] < 0.01);
     let after = system.solve(&[1.0; 144]).unwrap().1;
     assert!(after.iterations > before.iterations, "{} {}", after.iterations, before.iterations);
-    assert!(Preconditioned::new(&dev, a.clone(), "none").is_err());
+    for none in ["none", "auto", "jacoby"] {
+        assert!(Preconditioned::new(&dev, a.clone(), none).is_err(), "{none}");
+    }
+    let value = Preconditioned::new(&dev, a.clone(), lacuna::solvers::Jacobi).unwrap();
+    assert_eq!(value.name(), "jacobi");
+    drop(value);
     assert!(m.update_values(&[1.0]).is_err() && m.apply(&[1.0; 3], &mut z).is_err());
     drop((m, system));
     assert_eq!((dev.in_use().matrices, dev.in_use().plans), (0, 0));

@@ -204,15 +204,20 @@ fn what_does_not_fit_is_an_error() {
     let methods = lacuna::solvers::METHODS.iter().map(|info| info.name);
     let combined = lacuna::solvers::Combined::all().map(|method| method.name);
     let names: Vec<_> = ["auto", "tune"].into_iter().chain(methods).chain(combined).collect();
+    let own = "one of your own is given as a value, not by name";
     assert_eq!(
         prepare(LinearSystem::new(a.clone()).method("magic")),
-        format!("method: expected one of {}, got `magic`", names.join(", "))
+        format!("method: expected one of {}, got `magic`; {own}", names.join(", "))
     );
     assert_eq!(
         prepare(LinearSystem::new(a.clone()).preconditioner("magic")),
-        "preconditioner: expected one of auto, none, jacobi, column-scaling, block-jacobi, neumann, chebyshev, ssor, sor, ilu0, ic0, block-ilu, \
-         ilut, fsai, spai, amg, multigrid, direct, got `magic`"
+        format!(
+            "preconditioner: expected one of auto, none, jacobi, column-scaling, block-jacobi, neumann, chebyshev, ssor, sor, ilu0, ic0, \
+             block-ilu, ilut, fsai, spai, amg, multigrid, direct, got `magic`; {own}"
+        )
     );
+    let near = prepare(LinearSystem::new(a.clone()).preconditioner("jacoby"));
+    assert!(near.ends_with("did you mean `jacobi`?"), "{near}");
     let x0 = Array1::zeros(3);
     assert_eq!(
         prepare(LinearSystem::new(a.clone()).x0(x0.view())),

@@ -158,6 +158,17 @@ fn check_name(what: &str, automatic: &[&str], listed: &[&str], text: &str) -> Re
     Err(unknown(what, automatic.iter().chain(listed).copied(), text))
 }
 
+/// The error of an unknown name that is like no other, where a value can be given instead.
+fn or_a_value(error: Error) -> Error {
+    match error {
+        Error::Argument { what, message } if !message.contains("did you mean") => {
+            let message = format!("{message}; one of your own is given as a value, not by name");
+            Error::Argument { what, message }
+        }
+        other => other,
+    }
+}
+
 /// Replaces a method that is Richardson's iteration with a preconditioner by these two, and returns its name.
 ///
 /// # Errors
@@ -173,13 +184,13 @@ pub(super) fn combined<T: Scalar>(
     };
     let named = match &method {
         MethodChoice::Named(name) => {
-            check_method_name(name)?;
+            check_method_name(name).map_err(or_a_value)?;
             Combined::named(name)
         }
         _ => None,
     };
     if let PreconditionerChoice::Named(name) = &preconditioner {
-        check_preconditioner_name(name)?;
+        check_preconditioner_name(name).map_err(or_a_value)?;
     }
     match (named, preconditioner) {
         (None, preconditioner) => Ok((method, preconditioner, None)),
