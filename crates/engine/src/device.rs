@@ -24,6 +24,19 @@ pub use owned::{InUse, Lease, Owned, Plan};
 /// again at once. Calls from several threads wait for each other. A call from within a function that the device is
 /// calling, such as a host operator or `watch`, is an error. So is a call in a process that was forked from the one where it was
 /// opened; devices that are opened there work.
+///
+/// ```
+/// use lacuna_engine::{Device, Pass, Reference};
+///
+/// let dev = Device::new(Reference::new());
+/// let (x, y, sums) = (dev.vector::<f64>(3)?, dev.vector::<f64>(3)?, dev.cells::<f64>(1)?);
+/// dev.upload(&[1.0, 2.0, 3.0], *x)?;
+/// dev.upload(&[1.0; 3], *y)?;
+/// let sum = sums.at(0);
+/// dev.multi_axpy_dot(Pass::new("add").set(*y, *x + *y).dot(sum, *y, *y))?; // one sweep
+/// assert_eq!(dev.read(&[sum])?, [29.0]);
+/// # Ok::<(), lacuna_engine::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Device(Arc<Shared>);
 

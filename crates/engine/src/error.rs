@@ -240,7 +240,10 @@ impl Error {
         }
     }
 
-    /// [`Error::Length`] unless `got` equals `expected`.
+    /// Fails unless `got` equals `expected`.
+    ///
+    /// # Errors
+    /// [`Error::Length`].
     pub fn check_length(operation: impl Display, what: &str, expected: usize, got: usize) -> Result<()> {
         if expected == got {
             return Ok(());

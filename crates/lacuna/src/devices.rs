@@ -205,6 +205,33 @@ fn unknown(name: &str, names: &[&str]) -> Error {
 }
 
 /// Makes a backend from outside known by its name, to [`open`], [`LinearSystem::on`](crate::LinearSystem::on) and the rest.
+/// The page on backends in the guide has one that is written out.
+///
+/// ```
+/// use lacuna::backend::{Backend, Reference};
+/// use lacuna::{DeviceInfo, DeviceOptions, Provider, Result};
+///
+/// struct Serial;
+///
+/// impl Provider for Serial {
+///     fn name(&self) -> &'static str {
+///         "serial"
+///     }
+///     fn about(&self) -> &'static str {
+///         "the serial reference"
+///     }
+///     fn devices(&self) -> Result<Vec<DeviceInfo>> {
+///         Ok(vec![Reference::new().info()])
+///     }
+///     fn open(&self, _: &DeviceOptions) -> Result<Box<dyn Backend>> {
+///         Ok(Box::new(Reference::new()))
+///     }
+/// }
+///
+/// lacuna::register(Serial)?;
+/// assert_eq!(lacuna::open("serial")?.info().backend, "reference");
+/// # Ok::<(), lacuna::Error>(())
+/// ```
 ///
 /// # Errors
 /// [`Error::Argument`] if there is a backend of that name.
@@ -262,6 +289,14 @@ pub fn open(name: &str) -> Result<Device> {
 }
 
 /// [`open`] with options.
+///
+/// ```
+/// use lacuna::{DeviceOptions, open_with};
+///
+/// let device = open_with("cpu", DeviceOptions::default().threads(2))?;
+/// assert_eq!(device.info().units, 2);
+/// # Ok::<(), lacuna::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`open`].

@@ -11,7 +11,22 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// A system on a device, ready to solve for any right-hand side.
+/// A system on a device, ready to solve for any right-hand side. [`LinearSystem::prepare`](crate::LinearSystem::prepare) makes one.
+///
+/// ```
+/// use lacuna::prelude::*;
+///
+/// let a = Spec::parse("gen:poisson2d:30x30")?.build::<f64>()?;
+/// let mut system = LinearSystem::new(a).prepare()?;
+/// println!("{} with {}", system.method().name, system.preconditioner().name);
+///
+/// let mut x = vec![0.0; 900];
+/// for load in [1.0, 1.1, 1.2] {
+///     let outcome = system.solve_into(&[load; 900], &mut x)?; // from the `x` of the last load
+///     assert!(outcome.converged());
+/// }
+/// # Ok::<(), lacuna::Error>(())
+/// ```
 pub struct Prepared<T: Scalar> {
     pub(crate) system: AnySolver<T>,
     /// The solver for corrections in the narrower type.
@@ -236,6 +251,22 @@ impl<T: Scalar> Prepared<T> {
 
     /// [`Prepared::solve_into`], calling `watch` from time to time while it runs. Returning `Break` cancels
     /// the solve.
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    /// use std::ops::ControlFlow;
+    ///
+    /// let a = Spec::parse("gen:poisson2d:300x300")?.build::<f64>()?;
+    /// let mut system = LinearSystem::new(a).method("cg").preconditioner("none").prepare()?;
+    /// let mut x = vec![0.0; 90_000];
+    /// let mut watch = |at: lacuna::Watch| {
+    ///     println!("{} iterations: {:.1e}", at.iterations, at.residual);
+    ///     ControlFlow::Break(()) // enough
+    /// };
+    /// let outcome = system.solve_watched(&[1.0; 90_000], &mut x, Some(&mut watch))?;
+    /// assert_eq!(outcome.reason, Reason::Cancelled);
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Prepared::solve_into`].

@@ -147,6 +147,18 @@ impl<T: Scalar> LinearSystem<T> {
     /// `tune`, with its preconditioner; if nothing is remembered or a preconditioner is named, it chooses. `jacobi`,
     /// `gauss-seidel`, `sor` and `direct` are [`Richardson`](lacuna_solvers::Richardson)'s iteration with a preconditioner, whose
     /// options they take: see [`Combined`](lacuna_solvers::Combined).
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    /// use lacuna::solvers::{Cycle, Gmres};
+    ///
+    /// let a = Spec::parse("gen:convection:20x20")?.build::<f64>()?;
+    /// let by_name = LinearSystem::new(a.clone()).method("gmres:restart=20").prepare()?.solve(&[1.0; 400])?;
+    /// let gmres = Gmres { cycle: Cycle { restart: 20, ..Cycle::default() }, ..Gmres::default() };
+    /// let by_value = LinearSystem::new(a).method(gmres).prepare()?.solve(&[1.0; 400])?;
+    /// assert_eq!(by_name.0, by_value.0);
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
     pub fn method<By>(mut self, method: impl IntoMethod<T, By>) -> Self {
         self.request.method = method.into_method();
         self
@@ -155,6 +167,25 @@ impl<T: Scalar> LinearSystem<T> {
     /// or as a value, also one of your own: `.preconditioner("amg:coarsest=100")`,
     /// `.preconditioner(Amg::new(AmgOptions::default().coarsest(100)))`; or an operator `M ≈ A⁻¹`, as a
     /// [`HostOperator`](crate::HostOperator), which new values leave as it is. `auto` chooses.
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    /// use lacuna::solvers::{Amg, AmgOptions};
+    ///
+    /// let a = Spec::parse("gen:poisson2d:30x30")?.build::<f64>()?;
+    /// let cg = || LinearSystem::new(a.clone()).method("cg");
+    /// let by_name = cg().preconditioner("amg:coarsest=100").prepare()?.solve(&[1.0; 900])?;
+    /// let amg = Amg::new(AmgOptions::default().coarsest(100));
+    /// let by_value = cg().preconditioner(amg).prepare()?.solve(&[1.0; 900])?;
+    /// assert_eq!(by_name.0, by_value.0);
+    ///
+    /// let quarter = HostOperator::new(900, |r: &[f64], z: &mut [f64]| {
+    ///     r.iter().zip(z).for_each(|(r, z)| *z = r / 4.0);
+    ///     Ok::<(), String>(())
+    /// });
+    /// assert!(cg().preconditioner(quarter).prepare()?.solve(&[1.0; 900])?.1.converged());
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
     pub fn preconditioner<By>(mut self, preconditioner: impl IntoPreconditioner<T, By>) -> Self {
         self.request.preconditioner = preconditioner.into_preconditioner();
         self
@@ -264,6 +295,16 @@ impl<T: Scalar> LinearSystem<T> {
         self
     }
     /// Stopping criteria.
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    ///
+    /// let a = Spec::parse("gen:poisson2d:30x30")?.build::<f64>()?;
+    /// let stop = Stop::default().rtol(1e-12).max_iters(200);
+    /// let (_, outcome) = LinearSystem::new(a).method("cg").stop(stop).prepare()?.solve(&[1.0; 900])?;
+    /// assert!(outcome.converged() && outcome.true_residual <= 1e-12);
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
     pub fn stop(mut self, stop: Stop) -> Self {
         self.request.stop = stop;
         self
@@ -357,6 +398,17 @@ impl<T: Scalar> LinearSystem<T> {
 
     /// [`LinearSystem::prepare`], calling `watch` from time to time: between the parts of the analysis and of conversions, and while the
     /// preconditioner is set up. Returning `Break` cancels it.
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    /// use std::ops::ControlFlow;
+    ///
+    /// let a = Spec::parse("gen:poisson2d:60x60")?.build::<f64>()?;
+    /// let mut cancel = |_: lacuna::solvers::SetupProgress| ControlFlow::Break(());
+    /// let prepared = LinearSystem::new(a).method("cg").preconditioner("amg").prepare_watched(&mut cancel);
+    /// assert!(matches!(prepared.err(), Some(Error::Cancelled { .. })));
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As there; [`Error::Cancelled`](lacuna_engine::Error::Cancelled).

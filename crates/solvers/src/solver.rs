@@ -17,6 +17,22 @@ use transfer::{is_result, no_worse};
 
 /// A method prepared for a system. Solving for a second right-hand side allocates nothing on the device and
 /// compiles nothing.
+///
+/// It chooses nothing and continues with nothing else; `LinearSystem` of the crate `lacuna` does.
+///
+/// ```
+/// use lacuna_engine::{Device, Reference};
+/// use lacuna_io::Spec;
+/// use lacuna_solvers::{Cg, Solver, Stop};
+/// use std::sync::Arc;
+///
+/// let dev = Device::new(Reference::new());
+/// let a = dev.matrix(Arc::new(Spec::parse("gen:poisson2d:10x10")?.build::<f64>()?))?;
+/// let mut solver = Solver::new(&dev, &*a, None, &Cg, Stop::default())?;
+/// let mut x = [0.0; 100];
+/// solver.solve(&[1.0; 100], &mut x)?.ok()?;
+/// # Ok::<(), lacuna_engine::Error>(())
+/// ```
 pub struct Solver<T: Scalar> {
     plan: Plan,
     b: Vector<T>,

@@ -3,6 +3,13 @@ use crate::scale::{max_norm, vector_norm};
 use lacuna_engine::Scalar;
 
 /// A norm of the residual.
+///
+/// ```
+/// use lacuna_solvers::Norm;
+///
+/// assert_eq!(Norm::Two.of(&[3.0, -4.0]), 5.0);
+/// assert_eq!(Norm::Max.of(&[3.0, -4.0]), 4.0);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Norm {
@@ -24,6 +31,15 @@ impl Norm {
 }
 
 /// Stopping criteria.
+///
+/// ```
+/// use lacuna_solvers::{Norm, Stop};
+///
+/// let stop = Stop::default(); // a relative residual of 1e-8
+/// assert_eq!((stop.rtol, stop.limit((500, 500))), (1e-8, 5000));
+/// let stop = stop.rtol(0.0).atol(1e-6).norm(Norm::Max); // no element of `b − A x` above 1e-6
+/// assert_eq!(stop.max_iters(100).limit((500, 500)), 100);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 #[non_exhaustive]

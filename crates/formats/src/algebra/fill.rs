@@ -38,6 +38,9 @@ pub fn fill_rows<T: Scalar>(
 }
 
 /// [`fill_rows`] with working memory for each thread, created by `init`.
+///
+/// # Errors
+/// As [`fill_rows`].
 pub fn fill_rows_with<T: Scalar, M: Send>(
     operation: &'static str,
     rows: usize,
