@@ -14,7 +14,8 @@ const ALLOWED: [(&str, &[&str]); 21] = [
     ("crates/gpu", &["engine", "formats", "kernels-opencl"]),
     ("crates/drivers", &[]),
     ("crates/opencl", &["drivers", "engine", "formats", "gpu", "kernels-opencl"]),
-    ("crates/cuda", &["drivers", "engine", "formats", "gpu", "kernels-cuda"]),
+    // Some of its kernels are the text of the others.
+    ("crates/cuda", &["drivers", "engine", "formats", "gpu", "kernels-cuda", "kernels-opencl"]),
     ("crates/solvers", &["engine", "formats", "direct"]),
     ("crates/eigen", &["engine", "formats", "direct", "solvers"]),
     (
@@ -83,11 +84,13 @@ fn sources(name: &str) -> Vec<(PathBuf, String)> {
     files
 }
 
-/// Fails if a source of the crate contains one of the words.
+/// Fails if a source of the crate contains one of the words, but for examples.
 fn names_none_of(name: &str, words: &[&str]) {
     for (path, text) in sources(name) {
+        let is_code = |line: &&str| !line.trim_start().starts_with("///");
+        let code = text.lines().filter(is_code).collect::<Vec<_>>().join("\n");
         for word in words {
-            assert!(!text.contains(word), "{} names `{word}`", path.display());
+            assert!(!code.contains(word), "{} names `{word}`", path.display());
         }
     }
 }
