@@ -88,13 +88,13 @@ pub(crate) struct Kept<'d> {
 
 impl Keeper<Algebra<'_>> for Kept<'_> {
     fn stored(&mut self, _: &mut Algebra<'_>, a: Matrix) -> Result<Option<[Arc<Buffer>; 3]>> {
-        self.store.compressed(a, OPERATION)
+        self.store.arrays_of(a, &["csr"], OPERATION)
     }
     fn keep(&mut self, _: &mut Algebra<'_>, a: AnyFormat, arrays: [Arc<Buffer>; 3]) -> Result<Matrix> {
         Ok(self.store.keep_matrix(a, arrays))
     }
     fn set_matrix(&mut self, dev: &mut Algebra<'_>, to: Matrix, values: &Arc<Buffer>) -> Result<()> {
-        let stored = self.store.compressed(to, OPERATION)?;
+        let stored = self.store.arrays_of(to, &["csr"], OPERATION)?;
         let Some([.., own]) = stored else {
             let message = "it was not made on the device".into();
             return Err(Error::Unsupported { operation: "new values of a matrix".into(), message });

@@ -83,7 +83,6 @@ impl<'a> Planning<'_, 'a> {
     /// if the program runs without one.
     pub(crate) fn jit(&mut self, e: &Encoded, name: &str) -> Result<Option<Code<Made<'a>>>> {
         let Some((layout, repack)) = self.layout(e, name)? else { return Ok(None) };
-
         Ok(match self.kernel(e, &layout)? {
             None => None,
             Some(Code::Compiling(job)) => Some(Code::Compiling(job)),

@@ -6,8 +6,8 @@ use crate::jit::{Jit, Planning, names};
 use crate::memory::Buffer;
 use crate::plan::Planner;
 use bytemuck::cast_slice;
-use lacuna_engine::Result;
 use lacuna_engine::encode::Encoded;
+use lacuna_engine::{Matrix, Result};
 use lacuna_gpu::Repack;
 use lacuna_gpu::algebra::lay_out;
 use std::sync::Arc;
@@ -54,8 +54,8 @@ impl Planner<'_> {
                 entries
             }
             Repack::Unfilled(slicer, key, way) => {
-                let stored: Vec<_> =
-                    encoded.matrices.iter().map(|a| store.blocks(*a, what)).collect::<Result<_>>()?;
+                let arrays_of = |a: &Matrix| store.arrays_of(*a, &["csr", "bcsr"], what);
+                let stored: Vec<_> = encoded.matrices.iter().map(arrays_of).collect::<Result<_>>()?;
                 let workspace = store.pool.clone();
                 let mut dev = Algebra { driver: self.driver, kind: encoded.kind, workspace };
                 let Some(laid) = lay_out(&mut dev, slicer, &stored)? else { return Ok(None) };

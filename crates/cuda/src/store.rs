@@ -142,17 +142,16 @@ impl Store {
         let (slot, serial) = self.matrices.add(stored);
         Matrix::of(kind, slot, serial, rows, cols, nnz, bytes)
     }
-    /// The pointers of rows, the columns and the values of a matrix in `csr`; `None` for one in another format.
-    pub(crate) fn compressed(&self, a: Matrix, operation: &str) -> Result<Option<[Arc<Buffer>; 3]>> {
+    /// The pointers of rows, the columns and the values of a matrix in one of these formats.
+    pub(crate) fn arrays_of(
+        &self,
+        a: Matrix,
+        formats: &[&str],
+        operation: &str,
+    ) -> Result<Option<[Arc<Buffer>; 3]>> {
         let stored = self.stored(a, operation)?;
         let arrays = <&[Arc<Buffer>; 3]>::try_from(&stored.arrays[..]).ok();
-        Ok(arrays.filter(|_| stored.kernel == "csr").cloned())
-    }
-    /// The same of a matrix in `csr` or in blocks.
-    pub(crate) fn blocks(&self, a: Matrix, operation: &str) -> Result<Option<[Arc<Buffer>; 3]>> {
-        let stored = self.stored(a, operation)?;
-        let arrays = <&[Arc<Buffer>; 3]>::try_from(&stored.arrays[..]).ok();
-        Ok(arrays.filter(|_| matches!(stored.kernel, "csr" | "bcsr")).cloned())
+        Ok(arrays.filter(|_| formats.contains(&stored.kernel)).cloned())
     }
     /// Notes that a matrix has other values.
     pub(crate) fn new_values(&mut self, a: Matrix) -> Result<()> {

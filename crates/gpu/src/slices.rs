@@ -316,8 +316,8 @@ impl<'a> Slicer<'a> {
 }
 
 impl Task<'_> {
-    /// Its columns and values, numbers of `size` bytes, as the host fills them; `None` without the memory for them, or where the entries are on a
-    /// device alone.
+    /// Its columns and values, numbers of `size` bytes, as the host fills them; `None` without the memory for them, or where
+    /// the entries are on a device alone.
     pub(crate) fn filled(&self, size: usize) -> Option<(Vec<u32>, Vec<u64>)> {
         if self.rows.is_remote() {
             return None;

@@ -17,7 +17,7 @@ pub use product::{PRODUCT_KERNELS, sparse_product};
 pub use session::{Arrays, LEVEL_KERNELS, Session, SharedArrays, WAITING_KERNELS};
 pub use slices::{SLICE_KERNELS, lay_out};
 
-/// Threads of a row; the kernels have the same number.
+/// Threads of a team at the most, and of a group that is one team.
 pub const TEAM: usize = 32;
 /// Threads of a group of [`Threads::Groups`]; the kernels have the same number.
 pub const GROUP: usize = 256;

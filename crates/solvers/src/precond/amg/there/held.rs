@@ -1,4 +1,4 @@
-//! The arrays of a set-up on a device, and Lanczos' method with them.
+//! The arrays of a set-up on a device, and Lanczos' and Arnoldi's methods with them.
 use super::super::OPERATION;
 use super::super::radius::{Arnoldi, Lanczos, arnoldi_by, lanczos_by};
 use crate::precond::There;
@@ -153,7 +153,7 @@ pub(super) fn radius(
     steps: usize,
 ) -> Result<f64> {
     let n = a.shape.0;
-    if let Some((on, first)) = held.ask(|algebra| algebra.lanczos(n, matrix.by))? {
+    if let Some((on, first)) = held.number(|algebra| algebra.lanczos(n, matrix.by))? {
         let arrays = [&on.vectors[..], &[on.inverse]].concat();
         held.keep(&arrays);
         let rho = lanczos_by(&mut LanczosThere { held, a, matrix, on, first }, n, steps)?;

@@ -115,7 +115,6 @@ struct Done<T: Scalar> {
 impl<T: Scalar> Done<T> {
     fn new(held: &mut Held, by: By<'_>, a: &Csr<T>, setup: &mut Setup<'_>) -> Result<Option<Self>> {
         let finest = or_host!(finest(held, a)?);
-
         let mut made = or_host!(Work::new(held).levels(by, finest, setup)?);
         // Where there is no coarser level the host says why.
         let last = or_host!(made.levels.last());
@@ -217,7 +216,7 @@ impl Amg {
     ) -> Result<(VCycle, Parts<T>)> {
         let renewed = self.renewed_there(a, kept, matrix, setup)?;
         renewed.ok_or_else(|| {
-            let message = "they do not suit the levels that the device has; prepare the system again".into();
+            let message = "the levels that the device has do not suit them; prepare the system again".into();
             Error::Structure { operation: "new values of preconditioner `amg`".into(), message }
         })
     }
